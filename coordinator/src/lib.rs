@@ -1,0 +1,1 @@
+//! The coordinator of an Evenhand federation: contributions, stop rule, incentives.

@@ -1,0 +1,1 @@
+//! Simulated fleets, experiments, calculators and reports of Evenhand.

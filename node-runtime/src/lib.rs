@@ -1,0 +1,1 @@
+//! The node of an Evenhand federation: reads a meter, trains, forecasts.

@@ -1,0 +1,1 @@
+//! Any ONNX file trainable through burn and runnable through tract.

@@ -1,0 +1,281 @@
+//! The messages, as values.
+
+use alloc::{string::String, vec::Vec};
+
+use serde::{Deserialize, Serialize};
+
+use crate::chunk::TransferId;
+use crate::codec::{CodecKind, EncodedUpdate};
+use crate::identity::{Digest, FederationId};
+
+/// Everything that is ever sent. The topic says who speaks to whom; the variant says what is said.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Message {
+    /// On `manifest`, retained.
+    Manifest(Manifest),
+    /// On `node/<id>/status`, retained, and as last will.
+    Status(Status),
+    /// On `node/<id>/task`.
+    Order(Order),
+    /// On `node/<id>/update`.
+    Answer(Answer),
+    /// On `node/<id>/account`, retained.
+    Account(Account),
+}
+
+/// What everybody may know of a federation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// Whose manifest this is.
+    pub federation: FederationId,
+    /// Digest of the ONNX graph and its parameter order; a node must hold this graph to take part.
+    pub graph: Digest,
+    /// Number of trainable parameters.
+    pub parameters: u32,
+    /// What the federation is doing.
+    pub phase: Phase,
+    /// The round that is running, or the last one; 0 before the first.
+    pub round: u32,
+}
+
+/// What a federation is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Phase {
+    /// Waiting for enough nodes.
+    Enrolling,
+    /// Everybody takes part; contributions are being measured (the paper's contribution evaluation).
+    Exploring,
+    /// Nodes are drawn by their standing (the paper's incentive realisation).
+    Exploiting,
+    /// Halted by its operator.
+    Paused,
+    /// All rounds are done.
+    Finished,
+    /// It cannot go on; its operator knows the cause.
+    Failed,
+}
+
+/// A node's birth or death.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Status {
+    /// Grows with every start of the node, so that a late will cannot kill a newer session.
+    pub session: u64,
+    /// Whether the session lives.
+    pub life: Life,
+}
+
+/// Whether a session lives.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Life {
+    /// The node is there.
+    Born(Birth),
+    /// The node left, or its broker lost it.
+    Dead,
+}
+
+/// What a node says when it arrives.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Birth {
+    /// The graph it holds, if any.
+    pub graph: Option<Digest>,
+    /// The weights it holds, if any; they need not be sent again.
+    pub weights: Option<Digest>,
+    /// Proof that it may enrol, where the federation asks for one.
+    pub token: Option<String>,
+    /// Version of the node's program, for the operator.
+    pub software: String,
+}
+
+/// What the coordinator asks of one node.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Order {
+    /// Compute an update on the latest data.
+    Train(Train),
+    /// The ONNX file the manifest names: initial weights only, no secret.
+    Graph {
+        /// Digest of the graph and its parameter order, as in the manifest.
+        graph: Digest,
+        /// The file.
+        #[serde(with = "crate::bytes")]
+        onnx: Vec<u8>,
+    },
+    /// Send these chunks of a transfer again.
+    Resend(Missing),
+    /// An update did not count.
+    Refused {
+        /// The round it was meant for.
+        round: u32,
+        /// Why.
+        refusal: Refusal,
+    },
+}
+
+/// One round's work for a node that was drawn.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Train {
+    /// The round this belongs to.
+    pub round: u32,
+    /// Digest of the latest weights.
+    pub weights_digest: Digest,
+    /// The latest weights: the reward. Absent when the node holds them already.
+    #[serde(with = "crate::bytes::optional_f32")]
+    pub weights: Option<Vec<f32>>,
+    /// What is minimised.
+    pub loss: LossKind,
+    /// At most so many samples enter the batch.
+    pub samples_max: u32,
+    /// What the update is.
+    pub kind: UpdateKind,
+    /// How the update travels.
+    pub codec: CodecKind,
+    /// Milliseconds after which the round goes on without this node.
+    pub deadline_ms: u32,
+}
+
+/// What is minimised.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum LossKind {
+    /// Mean squared error.
+    Mse,
+    /// Cross-entropy on logits.
+    CrossEntropy,
+    /// Negative log-likelihood on log-probabilities.
+    Nll,
+    /// Huber with threshold 1.
+    Huber,
+}
+
+/// What an update is.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub enum UpdateKind {
+    /// The gradient of the batch mean.
+    Gradient,
+    /// θ_old − θ_new after local epochs of stochastic gradient descent.
+    Epochs {
+        /// Passes over the batch.
+        epochs: u32,
+        /// Step size.
+        learning_rate: f32,
+        /// Momentum within the task; it is not kept across rounds.
+        momentum: f32,
+    },
+}
+
+/// What a node answers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Answer {
+    /// The update it was asked for.
+    Update(Update),
+    /// It cannot take part in this round.
+    Decline {
+        /// The round it was asked for.
+        round: u32,
+        /// Why it cannot.
+        reason: Declined,
+    },
+    /// It needs the ONNX file with this digest.
+    NeedGraph(Digest),
+    /// It does not hold the weights a task referred to.
+    NeedWeights {
+        /// The round of that task.
+        round: u32,
+    },
+    /// Send these chunks of a transfer again.
+    Resend(Missing),
+}
+
+/// A node's contribution to one round: Δθᵢ,ₜ.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Update {
+    /// The round it answers.
+    pub round: u32,
+    /// Samples in the batch; the node's weight pᵢ is its share of them.
+    pub samples: u32,
+    /// Loss of the received weights on the batch.
+    pub loss: f32,
+    /// Mean loss of the node's own forecasts since its last update, before it was trained on them.
+    pub online_loss: f32,
+    /// How many samples stand behind `online_loss`.
+    pub online_samples: u32,
+    /// The vector itself.
+    pub vector: EncodedUpdate,
+}
+
+/// Why a node does not take part in a round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Declined {
+    /// Not enough new readings.
+    NoData,
+    /// The model does not fit the node's memory or data.
+    ModelUnfit,
+    /// Training did not end in time or gave values that are not finite.
+    TrainingFailed,
+}
+
+/// Why an update did not count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Refusal {
+    /// The sender is not enrolled.
+    Unknown,
+    /// The sender was not asked in this round.
+    NotDrawn,
+    /// The round is over.
+    Late,
+    /// This round's update was counted before.
+    Repeated,
+    /// The vector has another length than the model.
+    Dimension,
+    /// It contains NaN or infinity.
+    NotFinite,
+    /// Its norm exceeds the limit.
+    Norm,
+    /// It claims no samples, or more than were allowed.
+    Samples,
+    /// The bytes do not decode.
+    Malformed,
+}
+
+/// Chunks that did not arrive.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Missing {
+    /// The transfer they belong to.
+    pub transfer: TransferId,
+    /// Their positions.
+    pub chunks: Vec<u16>,
+}
+
+/// How a node stands: shown to its owner.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Account {
+    /// The round after which this holds.
+    pub round: u32,
+    /// ψᵢ.
+    pub standing: f64,
+    /// Standard error of ψᵢ.
+    pub standing_error: f64,
+    /// ϱᵢ; uniform while exploring.
+    pub sampling_probability: f64,
+    /// Rounds since the node last received the model.
+    pub staleness: u32,
+    /// When it was last drawn.
+    pub last_drawn: Option<u32>,
+    /// How often it was drawn.
+    pub drawn: u32,
+    /// Why it was or was not drawn in this round.
+    pub why: Why,
+}
+
+/// Why a node was or was not drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Why {
+    /// Everybody takes part while contributions are measured.
+    Exploring,
+    /// The draw fell on it.
+    Drawn,
+    /// The draw fell on others.
+    NotDrawn,
+    /// It was away when the draw was made.
+    Absent,
+    /// It joined and is being measured.
+    Newcomer,
+}

@@ -1,0 +1,69 @@
+//! The MQTT topics of a federation.
+//!
+//! The node id is one fixed topic level, so that a broker's access rules can say
+//! "a node may use only what lies under its own name".
+
+use alloc::{format, string::String};
+
+use crate::identity::{FederationId, NodeId};
+
+/// First levels of every topic; the version changes when old and new programs could misunderstand each other.
+pub const PREFIX: &str = "evenhand/v1";
+
+/// What a topic under a node's name is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Channel {
+    /// Retained birth, and the last will. Node → coordinator.
+    Status,
+    /// Orders, among them the model for a node that was drawn. Coordinator → node.
+    Task,
+    /// Updates and other answers. Node → coordinator.
+    Update,
+    /// Retained: how the node stands, and why. Coordinator → node.
+    Account,
+}
+
+impl Channel {
+    const ALL: [(Channel, &'static str); 4] = [
+        (Channel::Status, "status"),
+        (Channel::Task, "task"),
+        (Channel::Update, "update"),
+        (Channel::Account, "account"),
+    ];
+
+    /// The last level of the topic.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Channel::Status => "status",
+            Channel::Task => "task",
+            Channel::Update => "update",
+            Channel::Account => "account",
+        }
+    }
+}
+
+/// Where the federation describes itself; retained.
+pub fn manifest(federation: &FederationId) -> String {
+    format!("{PREFIX}/{federation}/manifest")
+}
+
+/// One node's topic for `channel`.
+pub fn node(federation: &FederationId, node: &NodeId, channel: Channel) -> String {
+    format!("{PREFIX}/{federation}/node/{node}/{}", channel.as_str())
+}
+
+/// The filter by which the coordinator hears `channel` from all nodes.
+pub fn every_node(federation: &FederationId, channel: Channel) -> String {
+    format!("{PREFIX}/{federation}/node/+/{}", channel.as_str())
+}
+
+/// The node and channel that `topic` names, if it belongs to `federation`.
+pub fn parse_node(federation: &FederationId, topic: &str) -> Option<(NodeId, Channel)> {
+    let mut levels = topic.strip_prefix(PREFIX)?.strip_prefix('/')?.split('/');
+    let (name, kind, node, last) = (levels.next()?, levels.next()?, levels.next()?, levels.next()?);
+    if levels.next().is_some() || name != federation.as_str() || kind != "node" {
+        return None;
+    }
+    let (channel, _) = Channel::ALL.into_iter().find(|(_, text)| *text == last)?;
+    Some((NodeId::new(node).ok()?, channel))
+}

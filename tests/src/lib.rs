@@ -1,0 +1,1 @@
+//! Integration tests of Evenhand over real brokers, processes and devices.
