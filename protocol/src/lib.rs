@@ -11,6 +11,7 @@ extern crate alloc;
 pub mod bytes;
 pub mod chunk;
 pub mod codec;
+pub mod exit;
 pub mod identity;
 pub mod message;
 pub mod topic;
