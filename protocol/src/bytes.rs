@@ -1,10 +1,33 @@
-//! Byte strings and float vectors as single length-prefixed blocks instead of element by element.
+//! Byte strings and vectors of numbers as single length-prefixed blocks instead of element by element.
+//!
+//! A block is read by copying a slice of the input, so its length is known to be backed by bytes that
+//! really arrived before anything is allocated.
 
 use alloc::vec::Vec;
 use core::fmt;
 
 use serde::de::{Error, Visitor};
 use serde::{Deserializer, Serializer};
+
+/// Turns one block into its value.
+struct Block<F>(F);
+
+impl<T, F: FnOnce(&[u8]) -> Option<T>> Visitor<'_> for Block<F> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a block of bytes that holds whole elements")
+    }
+
+    fn visit_bytes<E: Error>(self, bytes: &[u8]) -> Result<T, E> {
+        (self.0)(bytes).ok_or_else(|| E::invalid_length(bytes.len(), &"whole elements"))
+    }
+}
+
+fn elements<T, const N: usize>(bytes: &[u8], read: fn([u8; N]) -> T) -> Option<Vec<T>> {
+    let (elements, rest) = bytes.as_chunks::<N>();
+    rest.is_empty().then(|| elements.iter().map(|element| read(*element)).collect())
+}
 
 /// Writes `bytes` as one block.
 pub fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
@@ -13,41 +36,42 @@ pub fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S:
 
 /// Reads one block.
 pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
-    struct Block;
-    impl Visitor<'_> for Block {
-        type Value = Vec<u8>;
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("a byte string")
-        }
-        fn visit_bytes<E: Error>(self, bytes: &[u8]) -> Result<Vec<u8>, E> {
-            Ok(bytes.to_vec())
-        }
-        fn visit_byte_buf<E: Error>(self, bytes: Vec<u8>) -> Result<Vec<u8>, E> {
-            Ok(bytes)
-        }
-    }
-    deserializer.deserialize_bytes(Block)
+    deserializer.deserialize_bytes(Block(|bytes: &[u8]| Some(bytes.to_vec())))
 }
 
-/// `Vec<f32>` as little-endian bytes.
-pub mod f32s {
-    use super::*;
+macro_rules! little_endian {
+    ($(#[$doc:meta])* $module:ident, $element:ty) => {
+        $(#[$doc])*
+        pub mod $module {
+            use super::*;
 
-    /// Writes the floats as one block.
-    pub fn serialize<S: Serializer>(values: &[f32], serializer: S) -> Result<S::Ok, S::Error> {
-        let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
-        serializer.serialize_bytes(&bytes)
-    }
+            /// Writes the numbers as one block.
+            pub fn serialize<S: Serializer>(values: &[$element], serializer: S) -> Result<S::Ok, S::Error> {
+                let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+                serializer.serialize_bytes(&bytes)
+            }
 
-    /// Reads one block; its length must be a multiple of four.
-    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<f32>, D::Error> {
-        let bytes = super::deserialize(deserializer)?;
-        let (floats, rest) = bytes.as_chunks::<4>();
-        if !rest.is_empty() {
-            return Err(D::Error::custom("a block of floats has a length divisible by four"));
+            /// Reads one block, whose length must be a whole number of elements.
+            pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<$element>, D::Error> {
+                deserializer.deserialize_bytes(Block(|bytes: &[u8]| elements(bytes, <$element>::from_le_bytes)))
+            }
         }
-        Ok(floats.iter().map(|float| f32::from_le_bytes(*float)).collect())
-    }
+    };
+}
+
+little_endian! {
+    /// `Vec<f32>` as little-endian bytes.
+    f32s, f32
+}
+
+little_endian! {
+    /// `Vec<u16>` as little-endian bytes.
+    u16s, u16
+}
+
+little_endian! {
+    /// `Vec<i8>` as bytes.
+    i8s, i8
 }
 
 /// `Option<Vec<f32>>` as an optional block.

@@ -241,6 +241,7 @@ pub struct Missing {
     /// The transfer they belong to.
     pub transfer: TransferId,
     /// Their positions.
+    #[serde(with = "crate::bytes::u16s")]
     pub chunks: Vec<u16>,
 }
 

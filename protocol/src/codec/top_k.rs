@@ -1,0 +1,129 @@
+//! Only the largest entries travel; the sender keeps what is left out and adds it to its next update
+//! (error feedback), so that small but steady directions are delayed, never lost.
+
+use alloc::vec::Vec;
+
+use serde::{Deserialize, Serialize};
+
+use super::{CodecError, same_dimension};
+
+/// The largest entries and where they belong.
+///
+/// Positions travel as gaps: the number of entries skipped since the last one sent, seven bits a byte,
+/// the lowest first. Gaps cannot decrease, so positions are strictly increasing by construction.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TopK {
+    #[serde(with = "crate::bytes")]
+    gaps: Vec<u8>,
+    #[serde(with = "crate::bytes::f32s")]
+    values: Vec<f32>,
+}
+
+/// What earlier updates left out; the sender's state, to be saved with it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ErrorFeedback {
+    #[serde(with = "crate::bytes::f32s")]
+    residual: Vec<f32>,
+}
+
+impl ErrorFeedback {
+    /// What will be added to the next update; empty if nothing was left out yet.
+    pub fn residual(&self) -> &[f32] {
+        &self.residual
+    }
+
+    /// Forgets it, as when another model begins.
+    pub fn clear(&mut self) {
+        self.residual.clear();
+    }
+}
+
+impl TopK {
+    pub(super) fn encode(vector: &[f32], per_mille: u16, feedback: &mut ErrorFeedback) -> Self {
+        let dim = vector.len();
+        // A residual of another length belongs to another model.
+        if feedback.residual.len() != dim {
+            feedback.residual = alloc::vec![0.0; dim];
+        }
+        let wanted = &mut feedback.residual;
+        for (kept, value) in wanted.iter_mut().zip(vector) {
+            *kept += value;
+        }
+
+        let positions = largest(wanted, kept(dim, per_mille));
+        let mut gaps = Vec::with_capacity(positions.len() * 2);
+        let mut next = 0;
+        for position in &positions {
+            write_varint(position - next, &mut gaps);
+            next = position + 1;
+        }
+        let values =
+            positions.iter().map(|position| core::mem::take(&mut wanted[*position as usize])).collect();
+        // What is not finite is sent and refused, or forgotten: kept, it would spoil every later update.
+        for kept in wanted.iter_mut().filter(|kept| !kept.is_finite()) {
+            *kept = 0.0;
+        }
+        Self { gaps, values }
+    }
+
+    pub(super) fn decode(&self, dim: usize) -> Result<Vec<f32>, CodecError> {
+        if self.values.len() > dim {
+            return same_dimension(dim, self.values.len()).map(|()| Vec::new());
+        }
+        let mut vector = alloc::vec![0.0; dim];
+        let mut gaps = self.gaps.as_slice();
+        let mut next = 0usize;
+        for value in &self.values {
+            let gap = read_varint(&mut gaps).ok_or(CodecError::Structure("positions"))?;
+            let position = next.saturating_add(gap as usize);
+            let actual = position.saturating_add(1);
+            *vector.get_mut(position).ok_or(CodecError::Dimension { expected: dim, actual })? = *value;
+            next = actual;
+        }
+        if gaps.is_empty() { Ok(vector) } else { Err(CodecError::Structure("positions")) }
+    }
+
+    pub(super) fn entries(&self) -> usize {
+        self.values.len()
+    }
+}
+
+fn kept(dim: usize, per_mille: u16) -> usize {
+    let kept = (dim as u64 * u64::from(per_mille)).div_ceil(1000) as usize;
+    kept.clamp(1.min(dim), dim)
+}
+
+/// Positions of the `count` entries of largest magnitude, increasing; of equals the first.
+fn largest(values: &[f32], count: usize) -> Vec<u32> {
+    let mut positions: Vec<u32> = (0..values.len() as u32).collect();
+    if count < positions.len() {
+        positions.select_nth_unstable_by(count, |a, b| {
+            let (x, y) = (values[*a as usize].abs(), values[*b as usize].abs());
+            y.total_cmp(&x).then(a.cmp(b))
+        });
+        positions.truncate(count);
+    }
+    positions.sort_unstable();
+    positions
+}
+
+fn write_varint(mut value: u32, bytes: &mut Vec<u8>) {
+    while value >= 0x80 {
+        bytes.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    bytes.push(value as u8);
+}
+
+fn read_varint(bytes: &mut &[u8]) -> Option<u32> {
+    let mut value = 0u64;
+    for shift in (0..35).step_by(7) {
+        let (byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        value |= u64::from(byte & 0x7f) << shift;
+        if byte & 0x80 == 0 {
+            return u32::try_from(value).ok();
+        }
+    }
+    None
+}

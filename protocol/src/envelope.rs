@@ -1,0 +1,97 @@
+//! From messages to bytes and back: the version first, then the message in postcard.
+
+use alloc::vec::Vec;
+
+use crate::codec::EncodedUpdate;
+use crate::limits::Limits;
+use crate::message::{Answer, Birth, Life, Message, Missing, Order, Status};
+
+/// The version this program speaks; it changes when the messages do.
+pub const VERSION: u16 = 1;
+
+/// Why bytes are not a message for us.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DecodeError {
+    /// The sender speaks another version.
+    #[error("the message is in protocol version {theirs}, this program speaks {ours}; update the older side")]
+    Version {
+        /// What the sender speaks.
+        theirs: u16,
+        /// What we speak.
+        ours: u16,
+    },
+    /// A length exceeds what the receiver allows.
+    #[error("{what}: {length} exceeds the limit of {limit}")]
+    TooLong {
+        /// What is too long.
+        what: &'static str,
+        /// How long it is.
+        length: usize,
+        /// How long it may be.
+        limit: usize,
+    },
+    /// The bytes are no message.
+    #[error("the bytes are no message of this version")]
+    Malformed,
+    /// A whole message, and then more.
+    #[error("{0} bytes follow the end of the message")]
+    Trailing(usize),
+}
+
+/// The bytes of `message`.
+pub fn encode(message: &Message) -> Vec<u8> {
+    postcard::to_allocvec(&(VERSION, message)).expect("messages hold nothing that postcard cannot write")
+}
+
+/// The message in `bytes`, if it keeps within `limits`.
+///
+/// Everything of variable length is a block or a text that lies in `bytes` as a whole, so decoding
+/// allocates a small multiple of `bytes.len()` at most, whatever the bytes claim.
+pub fn decode(bytes: &[u8], limits: &Limits) -> Result<Message, DecodeError> {
+    within("bytes of a message", bytes.len(), limits.message_bytes_max)?;
+    let (theirs, body) = postcard::take_from_bytes::<u16>(bytes).map_err(|_| DecodeError::Malformed)?;
+    if theirs != VERSION {
+        return Err(DecodeError::Version { theirs, ours: VERSION });
+    }
+    let (message, rest) = postcard::take_from_bytes::<Message>(body).map_err(|_| DecodeError::Malformed)?;
+    if !rest.is_empty() {
+        return Err(DecodeError::Trailing(rest.len()));
+    }
+    check(&message, limits)?;
+    Ok(message)
+}
+
+fn within(what: &'static str, length: usize, limit: usize) -> Result<(), DecodeError> {
+    if length <= limit { Ok(()) } else { Err(DecodeError::TooLong { what, length, limit }) }
+}
+
+/// Checks every length that the message's own types leave open.
+fn check(message: &Message, limits: &Limits) -> Result<(), DecodeError> {
+    match message {
+        Message::Status(Status { session: _, life: Life::Born(Birth { token, software, .. }) }) => {
+            within("bytes of a token", token.as_ref().map_or(0, |token| token.len()), limits.text_bytes_max)?;
+            within("bytes of a software version", software.len(), limits.text_bytes_max)
+        }
+        Message::Order(Order::Train(train)) => {
+            within("weights", train.weights.as_ref().map_or(0, Vec::len), limits.parameters_max)
+        }
+        Message::Answer(Answer::Update(update)) => check_update(&update.vector, limits),
+        Message::Order(Order::Resend(missing)) | Message::Answer(Answer::Resend(missing)) => {
+            check_missing(missing, limits)
+        }
+        // An ONNX file is bounded by the message itself; the rest has no open lengths.
+        Message::Order(Order::Graph { .. } | Order::Refused { .. })
+        | Message::Answer(Answer::Decline { .. } | Answer::NeedGraph(_) | Answer::NeedWeights { .. })
+        | Message::Status(Status { life: Life::Dead, .. })
+        | Message::Manifest(_)
+        | Message::Account(_) => Ok(()),
+    }
+}
+
+fn check_update(update: &EncodedUpdate, limits: &Limits) -> Result<(), DecodeError> {
+    within("entries of an update", update.entries(), limits.parameters_max)
+}
+
+fn check_missing(missing: &Missing, limits: &Limits) -> Result<(), DecodeError> {
+    within("missing chunks", missing.chunks.len(), usize::from(limits.chunks_max))
+}
