@@ -1,1 +1,2 @@
 //! The coordinator of an Evenhand federation: contributions, stop rule, incentives.
+pub mod fairness;

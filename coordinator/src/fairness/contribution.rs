@@ -1,0 +1,261 @@
+//! What each node contributed in a round.
+
+use super::{
+    error::FairnessError,
+    game::{Cosine, Scored},
+    gram::Gram,
+    shapley::{self, Effort},
+};
+use rand_chacha::ChaCha8Rng;
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+/// φᵢ,ₜ of one round, a value for each update in the order given.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Contributions {
+    /// φᵢ or its estimate.
+    pub values: Vec<f64>,
+    /// The standard error of each value: 0 where it is exact, NaN where one sample leaves it unknown.
+    pub standard_errors: Vec<f64>,
+}
+
+/// What a coalition is worth, U(S), with g_S = Σ_{i∈S} pᵢΔθᵢ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Utility {
+    /// ⟨g_S, g_N⟩: additive, so its Shapley values have a closed form.
+    InnerProduct,
+    /// ⟨g_S, g_N⟩ / (‖g_S‖‖g_N‖), U(∅) = 0: what the paper's experiments use.
+    #[default]
+    Cosine,
+    /// Minus the loss, on validation data, of the model moved by g_S only.
+    NegativeLoss,
+    /// The accuracy, on validation data, of the model moved by g_S only.
+    Accuracy,
+    /// Not a Shapley value: U(N) − U(N∖{i}) of the cosine utility, as a cheap comparison.
+    LeaveOneOut,
+}
+
+impl Utility {
+    /// Whether coalitions are valued by scoring a model, see [`contributions_scored`].
+    pub fn is_scored(self) -> bool {
+        matches!(self, Self::NegativeLoss | Self::Accuracy)
+    }
+
+    /// The name in configurations and JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::InnerProduct => "inner-product",
+            Self::Cosine => "cosine",
+            Self::NegativeLoss => "negative-loss",
+            Self::Accuracy => "accuracy",
+            Self::LeaveOneOut => "leave-one-out",
+        }
+    }
+}
+
+/// How the Shapley values of a game that is not additive are found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Estimator {
+    /// Every coalition; up to [`shapley::PLAYERS_MAX`] nodes.
+    Exact,
+    /// One random coalition of each size for each node, [`shapley::stratified`].
+    #[default]
+    Stratified,
+    /// The same with every coalition drawn by itself, [`shapley::stratified_independent`].
+    StratifiedIndependent,
+    /// Random orders in antithetic pairs, [`shapley::permutation`].
+    Permutation,
+}
+
+/// How often the weight pᵢ enters a coalition's update.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Weighting {
+    /// g_S = Σ pᵢΔθᵢ, as in the paper.
+    #[default]
+    Once,
+    /// g_S = Σ pᵢ²Δθᵢ against g_N = Σ pᵢΔθᵢ, as in the published code; the same when all weights are equal.
+    Twice,
+}
+
+/// How a round's contributions are appraised.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "snake_case")]
+pub struct Appraisal {
+    /// What a coalition is worth.
+    pub utility: Utility,
+    /// How the values are found when the utility is not additive.
+    pub estimator: Estimator,
+    /// Samples to take; with `standard_error`, at most so many.
+    pub samples: usize,
+    /// Stop sampling once no value's standard error exceeds this.
+    pub standard_error: Option<f64>,
+    /// How weights enter coalitions.
+    pub weighting: Weighting,
+}
+
+impl Default for Appraisal {
+    fn default() -> Self {
+        Self {
+            utility: Utility::default(),
+            estimator: Estimator::default(),
+            samples: 16,
+            standard_error: None,
+            weighting: Weighting::default(),
+        }
+    }
+}
+
+/// Values an update: the score of the model moved by it.
+pub type Scorer<'a> = dyn FnMut(&[f32]) -> f64 + 'a;
+
+/// φᵢ of each update under a gradient utility.
+pub fn contributions(
+    updates: &[&[f32]],
+    weights: &[f64],
+    appraisal: &Appraisal,
+    rng: &mut ChaCha8Rng,
+) -> Result<Contributions, FairnessError> {
+    check(updates, weights, appraisal)?;
+    let coalition = coalition_weights(weights, appraisal.weighting);
+    let contributions = match appraisal.utility {
+        Utility::InnerProduct => closed_form(updates, weights, &coalition),
+        Utility::Cosine | Utility::LeaveOneOut => {
+            let gram = Gram::of(updates);
+            if let Some(i) = (0..gram.size()).find(|&i| !gram.get(i, i).is_finite()) {
+                return Err(FairnessError::NotFinite { field: format!("updates[{i}]") });
+            }
+            let mut game = Cosine::new(&gram, weights, &coalition);
+            if appraisal.utility == Utility::LeaveOneOut {
+                shapley::leave_one_out(&mut game)
+            } else {
+                estimate(&mut game, appraisal, rng)?
+            }
+        }
+        scored => {
+            return Err(FairnessError::WrongEntry {
+                utility: scored.name(),
+                remedy: "needs validation data to score models on",
+            });
+        }
+    };
+    all_finite(contributions)
+}
+
+/// φᵢ of each update under a utility that scores models: `score(g_S)` is the worth of θ_{t−1} moved
+/// by g_S.
+pub fn contributions_scored(
+    updates: &[&[f32]],
+    weights: &[f64],
+    appraisal: &Appraisal,
+    score: &mut Scorer<'_>,
+    rng: &mut ChaCha8Rng,
+) -> Result<Contributions, FairnessError> {
+    check(updates, weights, appraisal)?;
+    if !appraisal.utility.is_scored() {
+        return contributions(updates, weights, appraisal, rng);
+    }
+    let coalition = coalition_weights(weights, appraisal.weighting);
+    let mut game = Scored::new(updates, &coalition, score);
+    all_finite(estimate(&mut game, appraisal, rng)?)
+}
+
+fn estimate(
+    game: &mut impl super::game::Game,
+    appraisal: &Appraisal,
+    rng: &mut ChaCha8Rng,
+) -> Result<Contributions, FairnessError> {
+    let effort = Effort { samples: appraisal.samples, standard_error: appraisal.standard_error };
+    match appraisal.estimator {
+        Estimator::Exact => shapley::exact(game),
+        Estimator::Stratified => shapley::stratified(game, effort, rng),
+        Estimator::StratifiedIndependent => shapley::stratified_independent(game, effort, rng),
+        Estimator::Permutation => shapley::permutation(game, effort, rng),
+    }
+}
+
+/// φᵢ = cᵢ⟨Δθᵢ, g_N⟩: the inner-product game is additive, so a node adds the same to every coalition.
+fn closed_form(updates: &[&[f32]], weights: &[f64], coalition: &[f64]) -> Contributions {
+    let dim = updates[0].len();
+    let block = 1024;
+    let values = (0..dim.div_ceil(block))
+        .into_par_iter()
+        .map(|at| {
+            let span = at * block..dim.min((at + 1) * block);
+            let mut whole = vec![0.0; span.len()];
+            for (update, weight) in updates.iter().zip(weights) {
+                for (sum, value) in whole.iter_mut().zip(&update[span.clone()]) {
+                    *sum += weight * f64::from(*value);
+                }
+            }
+            updates
+                .iter()
+                .map(|update| {
+                    let own = &update[span.clone()];
+                    own.iter().zip(&whole).map(|(a, b)| f64::from(*a) * b).sum::<f64>()
+                })
+                .collect::<Vec<f64>>()
+        })
+        .reduce(
+            || vec![0.0; updates.len()],
+            |mut sums, part| {
+                sums.iter_mut().zip(part).for_each(|(sum, part)| *sum += part);
+                sums
+            },
+        );
+    Contributions {
+        values: values.iter().zip(coalition).map(|(value, c)| c * value).collect(),
+        standard_errors: vec![0.0; updates.len()],
+    }
+}
+
+fn coalition_weights(weights: &[f64], weighting: Weighting) -> Vec<f64> {
+    match weighting {
+        Weighting::Once => weights.to_vec(),
+        Weighting::Twice => weights.iter().map(|p| p * p).collect(),
+    }
+}
+
+fn check(updates: &[&[f32]], weights: &[f64], appraisal: &Appraisal) -> Result<(), FairnessError> {
+    let first = updates.first().ok_or(FairnessError::Empty { field: "updates" })?;
+    for (i, update) in updates.iter().enumerate() {
+        if update.len() != first.len() {
+            return Err(FairnessError::Length {
+                field: format!("updates[{i}]"),
+                found: update.len(),
+                expected: first.len(),
+            });
+        }
+    }
+    if weights.len() != updates.len() {
+        return Err(FairnessError::Length {
+            field: "weights".into(),
+            found: weights.len(),
+            expected: updates.len(),
+        });
+    }
+    for (i, &weight) in weights.iter().enumerate() {
+        let field = || format!("weights[{i}]");
+        if !weight.is_finite() {
+            return Err(FairnessError::NotFinite { field: field() });
+        }
+        if weight < 0.0 {
+            return Err(FairnessError::OutOfRange { field: field(), found: weight, wanted: "at least 0" });
+        }
+    }
+    match appraisal.standard_error {
+        Some(error) if !(error > 0.0) => {
+            Err(FairnessError::OutOfRange { field: "standard_error".into(), found: error, wanted: "above 0" })
+        }
+        _ => Ok(()),
+    }
+}
+
+fn all_finite(contributions: Contributions) -> Result<Contributions, FairnessError> {
+    match contributions.values.iter().position(|value| !value.is_finite()) {
+        Some(i) => Err(FairnessError::NotFinite { field: format!("contributions[{i}]") }),
+        None => Ok(contributions),
+    }
+}

@@ -1,0 +1,67 @@
+//! What can be wrong with a question put to the fairness core.
+
+/// A question that has no answer; the message names the field and, where there is one, the remedy.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum FairnessError {
+    /// Nothing to share out.
+    #[error("{field} is empty")]
+    Empty {
+        /// The empty input.
+        field: &'static str,
+    },
+    /// Two inputs that belong together differ in length.
+    #[error("{field} has {found} values, expected {expected}")]
+    Length {
+        /// The input, with its index where it has one.
+        field: String,
+        /// Its length.
+        found: usize,
+        /// The length of what it belongs to.
+        expected: usize,
+    },
+    /// NaN, an infinity, or a value whose square leaves single precision.
+    #[error("{field} is not finite")]
+    NotFinite {
+        /// The input, with its index where it has one.
+        field: String,
+    },
+    /// A number outside its range.
+    #[error("{field} = {found} must be {wanted}")]
+    OutOfRange {
+        /// The input, with its index where it has one.
+        field: String,
+        /// Its value.
+        found: f64,
+        /// The range.
+        wanted: &'static str,
+    },
+    /// Enumeration doubles with each node.
+    #[error(
+        "estimator = exact enumerates 2^{players} coalitions; beyond {most} nodes use stratified or permutation"
+    )]
+    TooManyPlayers {
+        /// How many there are.
+        players: usize,
+        /// How many there may be.
+        most: usize,
+    },
+    /// A utility that scores models, without anything to score them with, or the other way round.
+    #[error("utility = {utility} {remedy}")]
+    WrongEntry {
+        /// The utility asked for.
+        utility: &'static str,
+        /// What to do instead.
+        remedy: &'static str,
+    },
+    /// No temperature gives the wanted staleness.
+    #[error("{wish} is out of reach: {reachable}")]
+    Unreachable {
+        /// What was asked for.
+        wish: String,
+        /// What can be had.
+        reachable: String,
+    },
+    /// The GPU cannot be used.
+    #[error("device = gpu: {0}")]
+    Gpu(String),
+}

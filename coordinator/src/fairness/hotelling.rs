@@ -1,0 +1,98 @@
+//! Hotelling's T² tests of means of several variables.
+
+use nalgebra::{Cholesky, DMatrix, DVector};
+use statrs::distribution::{ContinuousCDF, FisherSnedecor};
+
+/// A T² statistic, its F transform and the probability of a larger one under the null hypothesis.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Hotelling {
+    /// T².
+    pub t2: f64,
+    /// T² scaled to an F statistic.
+    pub f: f64,
+    /// P(F ≥ f).
+    pub p_value: f64,
+}
+
+/// Why there is no statistic.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoStatistic {
+    /// Fewer rows than the covariance has to have.
+    TooFew {
+        /// The least number of rows.
+        needed: usize,
+    },
+    /// A variable that never varies.
+    Constant {
+        /// Its column.
+        column: usize,
+    },
+    /// Variables that determine each other.
+    Singular,
+}
+
+/// One-sample test that the mean is `mu0`: T² = n(x̄−μ₀)ᵀS⁻¹(x̄−μ₀), S with n − 1;
+/// F = T²(n−d)/(d(n−1)) on (d, n−d) degrees of freedom.
+pub fn one_sample(rows: &[Vec<f64>], mu0: &[f64]) -> Result<Hotelling, NoStatistic> {
+    let (n, d) = (rows.len(), mu0.len());
+    if n <= d {
+        return Err(NoStatistic::TooFew { needed: d + 1 });
+    }
+    let (mean, scatter) = mean_and_scatter(rows, d);
+    let off = mean - DVector::from_column_slice(mu0);
+    let distance = mahalanobis(&(scatter / (n as f64 - 1.0)), &off)?;
+    Ok(by_f(n as f64 * distance, d as f64, n as f64 - 1.0))
+}
+
+/// Two-sample test, with one covariance for both, that the means are equal:
+/// T² = n₁n₂/(n₁+n₂) · (x̄−ȳ)ᵀS⁻¹(x̄−ȳ), S pooled with ν = n₁ + n₂ − 2;
+/// F = T²(ν−d+1)/(dν) on (d, ν−d+1) degrees of freedom: exact for normal rows.
+pub fn two_sample(first: &[Vec<f64>], second: &[Vec<f64>], d: usize) -> Result<Hotelling, NoStatistic> {
+    let (n1, n2) = (first.len(), second.len());
+    if n1 == 0 || n2 == 0 || n1 + n2 < d + 2 {
+        return Err(NoStatistic::TooFew { needed: d + 2 });
+    }
+    let (mean1, scatter1) = mean_and_scatter(first, d);
+    let (mean2, scatter2) = mean_and_scatter(second, d);
+    let freedom = (n1 + n2 - 2) as f64;
+    let distance = mahalanobis(&((scatter1 + scatter2) / freedom), &(mean1 - mean2))?;
+    let harmonic = (n1 * n2) as f64 / (n1 + n2) as f64;
+    Ok(by_f(harmonic * distance, d as f64, freedom))
+}
+
+fn by_f(t2: f64, d: f64, freedom: f64) -> Hotelling {
+    let rest = freedom - d + 1.0;
+    let f = t2 * rest / (d * freedom);
+    let law = FisherSnedecor::new(d, rest).expect("both degrees of freedom are at least one");
+    Hotelling { t2, f, p_value: law.sf(f) }
+}
+
+/// The mean row, and Σ(x − x̄)(x − x̄)ᵀ.
+pub(super) fn mean_and_scatter(rows: &[Vec<f64>], d: usize) -> (DVector<f64>, DMatrix<f64>) {
+    let n = rows.len();
+    let data = DMatrix::from_fn(n, d, |row, column| rows[row][column]);
+    let mean = DVector::from_fn(d, |column, _| data.column(column).sum() / n as f64);
+    let centred = DMatrix::from_fn(n, d, |row, column| data[(row, column)] - mean[column]);
+    (mean, centred.transpose() * centred)
+}
+
+/// vᵀS⁻¹v by Cholesky's factor of the correlation matrix, which is as well conditioned as scaling can make it.
+fn mahalanobis(covariance: &DMatrix<f64>, v: &DVector<f64>) -> Result<f64, NoStatistic> {
+    let scale = covariance.diagonal().map(f64::sqrt);
+    if let Some(column) = scale.iter().position(|scale| !(*scale > 0.0)) {
+        return Err(NoStatistic::Constant { column });
+    }
+    let d = v.len();
+    let correlation = DMatrix::from_fn(d, d, |i, j| covariance[(i, j)] / (scale[i] * scale[j]));
+    let factor = Cholesky::new(correlation).ok_or(NoStatistic::Singular)?.unpack();
+    // A pivot is the part of a variable that the ones before it do not explain.
+    if factor.diagonal().iter().any(|pivot| *pivot < PIVOT_MIN) {
+        return Err(NoStatistic::Singular);
+    }
+    let scaled = v.component_div(&scale);
+    let whitened = factor.solve_lower_triangular(&scaled).ok_or(NoStatistic::Singular)?;
+    Ok(whitened.norm_squared())
+}
+
+/// Below this, rounding errors are all that is left of a variable.
+const PIVOT_MIN: f64 = 1e-7;

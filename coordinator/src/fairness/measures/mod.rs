@@ -1,0 +1,5 @@
+//! What a run reports about itself.
+
+mod pearson;
+
+pub use pearson::pearson;

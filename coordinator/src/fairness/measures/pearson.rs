@@ -1,0 +1,19 @@
+//! Correlation.
+
+/// Pearson's correlation of two samples; none when either does not vary or their lengths differ.
+pub fn pearson(x: &[f64], y: &[f64]) -> Option<f64> {
+    if x.len() != y.len() || x.is_empty() {
+        return None;
+    }
+    let n = x.len() as f64;
+    let (mean_x, mean_y) = (x.iter().sum::<f64>() / n, y.iter().sum::<f64>() / n);
+    let (mut xx, mut yy, mut xy) = (0.0, 0.0, 0.0);
+    for (a, b) in x.iter().zip(y) {
+        let (a, b) = (a - mean_x, b - mean_y);
+        xx += a * a;
+        yy += b * b;
+        xy += a * b;
+    }
+    let scale = xx.sqrt() * yy.sqrt();
+    (scale > 0.0).then(|| (xy / scale).clamp(-1.0, 1.0))
+}
