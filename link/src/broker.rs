@@ -1,0 +1,154 @@
+//! Where the broker is.
+
+use std::fmt;
+use std::str::FromStr;
+
+use percent_encoding::percent_decode_str;
+use url::Url;
+
+/// A broker's address, and who we are to it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Broker {
+    host: String,
+    port: u16,
+    encrypted: bool,
+    credentials: Option<(String, String)>,
+}
+
+/// Why a text is no broker address. It never repeats the address, which may hold a password.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BrokerError {
+    /// Not a URL at all.
+    #[error("the broker address is no URL ({0}); write mqtt://HOST:PORT or mqtts://HOST:PORT")]
+    Url(#[from] url::ParseError),
+    /// A scheme we do not speak.
+    #[error("the broker address begins with {0:?}; write mqtt://HOST:PORT or mqtts://HOST:PORT")]
+    Scheme(String),
+    /// No host.
+    #[error("the broker address names no host; write mqtt://HOST:PORT or mqtts://HOST:PORT")]
+    Host,
+    /// Something after the port.
+    #[error("the broker address goes on after the port; write mqtt://HOST:PORT and nothing behind it")]
+    Path,
+    /// A user name or password that is not text.
+    #[error("the user name or password in the broker address is not UTF-8; write it percent-encoded")]
+    Credentials,
+}
+
+impl Broker {
+    /// Reads `mqtt://[USER[:PASSWORD]@]HOST[:PORT]`, or `mqtts://…` for TLS.
+    pub fn parse(url: &str) -> Result<Self, BrokerError> {
+        let url = Url::parse(url)?;
+        let (encrypted, default_port) = match url.scheme() {
+            "mqtt" => (false, 1883),
+            "mqtts" => (true, 8883),
+            other => return Err(BrokerError::Scheme(other.to_owned())),
+        };
+        let host = url.host_str().filter(|host| !host.is_empty()).ok_or(BrokerError::Host)?;
+        if !matches!(url.path(), "" | "/") || url.query().is_some() || url.fragment().is_some() {
+            return Err(BrokerError::Path);
+        }
+        let text = |encoded| match percent_decode_str(encoded).decode_utf8() {
+            Ok(text) => Ok(text.into_owned()),
+            Err(_) => Err(BrokerError::Credentials),
+        };
+        let credentials = match url.username() {
+            "" => None,
+            user => Some((text(user)?, text(url.password().unwrap_or_default())?)),
+        };
+        Ok(Self { host: host.to_owned(), port: url.port().unwrap_or(default_port), encrypted, credentials })
+    }
+
+    /// The same broker, to which we give this name and password.
+    pub fn with_credentials(self, user: impl Into<String>, password: impl Into<String>) -> Self {
+        Self { credentials: Some((user.into(), password.into())), ..self }
+    }
+
+    /// The host; an IPv6 address in brackets.
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// The TCP port.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Whether the link uses TLS.
+    pub fn encrypted(&self) -> bool {
+        self.encrypted
+    }
+
+    pub(crate) fn credentials(&self) -> Option<&(String, String)> {
+        self.credentials.as_ref()
+    }
+}
+
+impl FromStr for Broker {
+    type Err = BrokerError;
+
+    fn from_str(url: &str) -> Result<Self, BrokerError> {
+        Self::parse(url)
+    }
+}
+
+/// `HOST:PORT`, without the password.
+impl fmt::Display for Broker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.host, self.port)
+    }
+}
+
+impl fmt::Debug for Broker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Broker({self})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn reads_all_parts_of_an_address() {
+        let broker = Broker::parse("mqtts://meter%2D7:p%40ss@broker.example:8884").unwrap();
+        assert_eq!((broker.host(), broker.port(), broker.encrypted()), ("broker.example", 8884, true));
+        assert_eq!(broker.credentials(), Some(&("meter-7".to_owned(), "p@ss".to_owned())));
+    }
+
+    #[test]
+    fn fills_in_the_usual_ports() {
+        assert_eq!(Broker::parse("mqtt://127.0.0.1").unwrap().port(), 1883);
+        assert_eq!(Broker::parse("mqtts://[::1]/").unwrap().to_string(), "[::1]:8883");
+    }
+
+    #[test]
+    fn refuses_with_one_sentence_that_names_the_remedy() {
+        for address in [
+            "",
+            "127.0.0.1:1883",
+            "localhost:1883",
+            "http://localhost",
+            "mqtt://",
+            "mqtt://:1883",
+            "mqtt:///x",
+            "mqtt://host/path",
+            "mqtt://host?client_id=7",
+            "mqtt://host:99999",
+            "mqtt://%ff@host",
+        ] {
+            let error = Broker::parse(address).unwrap_err().to_string();
+            assert!(error.contains("; write "), "{address}: {error}");
+        }
+    }
+
+    #[test]
+    fn never_shows_the_password() {
+        let broker = Broker::parse("mqtt://user:secret@host").unwrap();
+        assert!(!format!("{broker} {broker:?}").contains("secret"));
+        for address in ["mqtt://user:secret@host/path", "http://user:secret@host", "mqtt://user:secret@"] {
+            assert!(!Broker::parse(address).unwrap_err().to_string().contains("secret"));
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! What comes in.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use evenhand_protocol::message::Message;
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::time;
+
+use crate::shared::Shared;
+use crate::{Broker, LinkError};
+
+/// What happens on a link.
+#[derive(Debug, Clone, PartialEq)]
+pub enum LinkEvent {
+    /// The broker is there and has granted our subscriptions.
+    Connected {
+        /// Whether it still knew us; if not, what others said meanwhile is gone.
+        session_present: bool,
+    },
+    /// The broker is away or refuses us; the link goes on trying.
+    Lost {
+        /// Why, for people.
+        cause: String,
+    },
+    /// Somebody said something.
+    Message {
+        /// Where.
+        topic: String,
+        /// What.
+        message: Message,
+    },
+    /// Somebody sent bytes that are no message for us.
+    Malformed {
+        /// Where.
+        topic: String,
+        /// What is wrong with them.
+        error: Malformed,
+    },
+}
+
+/// Why bytes are no message for us.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Malformed {
+    /// The packet is no chunk, or its message was damaged.
+    #[error(transparent)]
+    Chunk(#[from] evenhand_protocol::chunk::ChunkError),
+    /// The message cannot be decoded.
+    #[error(transparent)]
+    Envelope(#[from] evenhand_protocol::envelope::DecodeError),
+}
+
+/// The receiving side of a link. Dropping it ends the link without a goodbye.
+#[derive(Debug)]
+pub struct Events {
+    pub(crate) broker: Broker,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) queue: UnboundedReceiver<(LinkEvent, usize)>,
+    pub(crate) peeked: Option<LinkEvent>,
+}
+
+impl Events {
+    /// The next event; none when the link is closed. Safe to use in `select!`.
+    pub async fn next(&mut self) -> Option<LinkEvent> {
+        if let Some(event) = self.peeked.take() {
+            return Some(event);
+        }
+        let (event, bytes) = self.queue.recv().await?;
+        self.shared.inbox.remove(bytes);
+        self.shared.inbox.release(&self.shared.client);
+        Some(event)
+    }
+
+    /// Waits until the broker is there for the first time; [`Events::next`] then begins with `Connected`.
+    ///
+    /// A program that is started by hand uses this to say at once what is wrong.
+    pub async fn first_connection(&mut self, within: Duration) -> Result<(), LinkError> {
+        let mut cause = format!("no answer within {within:?}");
+        let connected = async {
+            loop {
+                match self.next().await {
+                    Some(event @ LinkEvent::Connected { .. }) => return Some(event),
+                    Some(LinkEvent::Lost { cause: latest }) => cause = latest,
+                    Some(LinkEvent::Message { .. } | LinkEvent::Malformed { .. }) => {}
+                    None => return None,
+                }
+            }
+        };
+        match time::timeout(within, connected).await {
+            Ok(Some(event)) => {
+                self.peeked = Some(event);
+                Ok(())
+            }
+            Ok(None) => Err(LinkError::Closed),
+            Err(_) => Err(LinkError::Unreachable { broker: self.broker.to_string(), cause }),
+        }
+    }
+}
+
+impl Drop for Events {
+    fn drop(&mut self) {
+        self.shared.end();
+    }
+}

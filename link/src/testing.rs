@@ -1,0 +1,144 @@
+//! A mosquitto for tests.
+
+use std::fmt::Write as _;
+use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+use crate::Broker;
+
+/// A mosquitto on a free loopback port, with its files in a folder of its own; killed when dropped.
+///
+/// What goes wrong panics with what to do about it: a test without its broker must fail.
+#[derive(Debug)]
+pub struct Mosquitto {
+    folder: TempDir,
+    port: u16,
+    encrypted: bool,
+    process: Option<Child>,
+}
+
+impl Mosquitto {
+    /// Starts one that lets everybody in and keeps nothing on disk.
+    pub fn start() -> Self {
+        Self::start_with("allow_anonymous true\n", false)
+    }
+
+    /// Starts one that keeps sessions and messages over an orderly restart.
+    pub fn start_persistent() -> Self {
+        Self::start_with("allow_anonymous true\npersistence true\n", false)
+    }
+
+    /// Starts one with these lines in its configuration; `FOLDER` in them stands for its own folder.
+    pub fn start_with(configuration: &str, encrypted: bool) -> Self {
+        let folder = TempDir::new().expect("a temporary folder can be made");
+        Self::start_in(folder, configuration, encrypted)
+    }
+
+    /// Starts one in a folder that was prepared for it, with certificates for example.
+    pub fn start_in(folder: TempDir, configuration: &str, encrypted: bool) -> Self {
+        let mut broker = Self { folder, port: 0, encrypted, process: None };
+        let path = broker.folder.path().display().to_string();
+        // Another program may take the port between our looking and mosquitto's binding: look again then.
+        while broker.process.is_none() {
+            broker.port = free_port();
+            let mut text =
+                format!("user root\nlistener {} 127.0.0.1\npersistence_location {path}/\n", broker.port);
+            let _infallible = text.write_str(&configuration.replace("FOLDER", &path));
+            std::fs::write(broker.configuration(), text).expect("the folder is writable");
+            broker.try_start();
+        }
+        broker
+    }
+
+    /// Where it listens.
+    pub fn broker(&self) -> Broker {
+        Broker::parse(&self.url()).expect("a well-formed address")
+    }
+
+    /// Where it listens, as a URL.
+    pub fn url(&self) -> String {
+        format!("{}://127.0.0.1:{}", if self.encrypted { "mqtts" } else { "mqtt" }, self.port)
+    }
+
+    /// Where its files are.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Ends it as a crash would.
+    pub fn kill(&mut self) {
+        if let Some(mut process) = self.process.take() {
+            process.kill().expect("our own child can be killed");
+            process.wait().expect("our own child can be waited for");
+        }
+    }
+
+    /// Ends it in order, so that a persistent one writes down what it holds.
+    pub fn stop(&mut self) {
+        if let Some(mut process) = self.process.take() {
+            let status =
+                Command::new("kill").arg(process.id().to_string()).status().expect("kill can be run");
+            assert!(status.success(), "our own child can be signalled");
+            process.wait().expect("our own child can be waited for");
+        }
+    }
+
+    /// Starts it again on the same port, after [`Mosquitto::kill`] or [`Mosquitto::stop`].
+    pub fn restart(&mut self) {
+        self.try_start();
+        assert!(self.process.is_some(), "mosquitto does not start again on port {}", self.port);
+    }
+
+    fn configuration(&self) -> PathBuf {
+        self.folder.path().join("mosquitto.conf")
+    }
+
+    fn log(&self) -> PathBuf {
+        self.folder.path().join("mosquitto.log")
+    }
+
+    /// Leaves `process` empty if the port is taken.
+    fn try_start(&mut self) {
+        let log = std::fs::File::create(self.log()).expect("the folder is writable");
+        // Debian puts mosquitto where a user's PATH may not look.
+        let program = ["/usr/sbin/mosquitto", "/usr/local/sbin/mosquitto", "/opt/homebrew/sbin/mosquitto"]
+            .into_iter()
+            .find(|path| Path::new(path).exists())
+            .unwrap_or("mosquitto");
+        let mut process = Command::new(program)
+            .arg("-c")
+            .arg(self.configuration())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .expect("mosquitto can be run; install it (Debian: apt-get install mosquitto)");
+        let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, self.port);
+        while TcpStream::connect(address).is_err() {
+            if process.try_wait().expect("our own child can be asked").is_some() {
+                let log = std::fs::read_to_string(self.log()).unwrap_or_default();
+                assert!(log.contains("Address already in use"), "mosquitto does not start: {log}");
+                return;
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+        self.process = Some(process);
+    }
+}
+
+impl Drop for Mosquitto {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// A loopback port that nobody uses at the moment.
+pub fn free_port() -> u16 {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free loopback port");
+    listener.local_addr().expect("a bound listener has an address").port()
+}
