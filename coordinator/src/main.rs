@@ -1,1 +1,2 @@
+//! The coordinator as a program.
 fn main() {}

@@ -180,7 +180,7 @@ fn estimate(
 fn closed_form(updates: &[&[f32]], weights: &[f64], coalition: &[f64]) -> Contributions {
     let dim = updates[0].len();
     let block = 1024;
-    let values = (0..dim.div_ceil(block))
+    let parts: Vec<Vec<f64>> = (0..dim.div_ceil(block))
         .into_par_iter()
         .map(|at| {
             let span = at * block..dim.min((at + 1) * block);
@@ -198,13 +198,12 @@ fn closed_form(updates: &[&[f32]], weights: &[f64], coalition: &[f64]) -> Contri
                 })
                 .collect::<Vec<f64>>()
         })
-        .reduce(
-            || vec![0.0; updates.len()],
-            |mut sums, part| {
-                sums.iter_mut().zip(part).for_each(|(sum, part)| *sum += part);
-                sums
-            },
-        );
+        .collect();
+    // Added up in order: rayon's reduce groups as its threads please, and sums of floats depend on it.
+    let mut values = vec![0.0; updates.len()];
+    for part in parts {
+        values.iter_mut().zip(part).for_each(|(sum, part)| *sum += part);
+    }
     Contributions {
         values: values.iter().zip(coalition).map(|(value, c)| c * value).collect(),
         standard_errors: vec![0.0; updates.len()],

@@ -6,6 +6,7 @@ mod without_replacement;
 
 pub use credit::inclusion_probabilities;
 
+use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
@@ -53,5 +54,31 @@ impl Sampler {
             SamplerKind::WithoutReplacement => without_replacement::draw(probabilities, k, rng),
             SamplerKind::Credit => credit::draw(&mut self.credits, probabilities, k, rng),
         }
+    }
+
+    /// The same among `present` nodes only, given in ascending order; who is away neither gains nor
+    /// loses credit.
+    pub fn draw_among(
+        &mut self,
+        probabilities: &[f64],
+        present: &[usize],
+        k: usize,
+        rng: &mut ChaCha8Rng,
+    ) -> Vec<usize> {
+        let shares: Vec<f64> = present.iter().map(|&node| probabilities[node]).collect();
+        let places = match self.kind {
+            SamplerKind::WithReplacement => with_replacement::draw(&shares, k, rng),
+            SamplerKind::WithoutReplacement => without_replacement::draw(&shares, k, rng),
+            SamplerKind::Credit => {
+                while self.credits.len() < probabilities.len() {
+                    self.credits.push(rng.random());
+                }
+                let mut credits: Vec<f64> = present.iter().map(|&node| self.credits[node]).collect();
+                let places = credit::draw(&mut credits, &shares, k, rng);
+                present.iter().zip(credits).for_each(|(&node, credit)| self.credits[node] = credit);
+                places
+            }
+        };
+        places.into_iter().map(|place| present[place]).collect()
     }
 }

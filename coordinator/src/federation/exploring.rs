@@ -1,0 +1,143 @@
+//! Contribution evaluation: everybody takes part until the standings are settled.
+
+use evenhand_protocol::message::Phase as Announced;
+use rand::seq::index;
+use serde::{Deserialize, Serialize};
+
+use super::draw::Draw;
+use super::exploiting::Exploiting;
+use super::failed::{Cause, Failed};
+use super::finished::Finished;
+use super::input::Tick;
+use super::record::Judgement;
+use super::round::{Round, Stage};
+use super::shared::{Closing, Measured, Outbox, Shared};
+use super::{Examiner, Phase};
+
+/// The first phase, and each later one in which contributions are measured anew.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Exploring {
+    pub(super) stage: Stage,
+    /// φ of this exploration: a row a round, a column a member.
+    pub(super) history: Vec<Vec<f64>>,
+    /// Columns the stop rule tests, drawn once from those asked in the first round.
+    pub(super) watched: Vec<usize>,
+    /// Rounds of this exploration, with those that yielded nothing.
+    pub(super) rounds: u32,
+}
+
+impl Exploring {
+    pub(super) fn new(until: Tick) -> Self {
+        Self { stage: Stage::Resting { until }, history: Vec::new(), watched: Vec::new(), rounds: 0 }
+    }
+
+    /// Measures everybody anew. Standings hold until the first new measurement.
+    pub(super) fn anew(shared: &mut Shared, until: Tick) -> Self {
+        for member in shared.roster.members_mut() {
+            member.measured = false;
+            member.standing = member.standing.renewed();
+        }
+        Self::new(until)
+    }
+
+    /// Asks everybody who is there.
+    pub(super) fn open(mut self, shared: &mut Shared, now: Tick, out: &mut Outbox) -> Self {
+        shared.enrol();
+        let draw = Draw::everyone(shared.round + 1, &mut shared.roster);
+        for asked in draw.asked() {
+            shared.roster.member_mut(asked.member).measured = true;
+        }
+        if self.watched.is_empty() {
+            let watched = (shared.rules.exploring.watched as usize).min(draw.asked().len());
+            let places = index::sample(&mut shared.rng, draw.asked().len(), watched);
+            self.watched = places.iter().map(|place| draw.asked()[place].member).collect();
+            self.watched.sort_unstable();
+        }
+        self.rounds += 1;
+        self.stage = shared.open(draw, now, out);
+        self
+    }
+
+    /// φ, ψ and θ_t of a round that is over; then on, or over to exploiting.
+    pub(super) fn close(
+        mut self,
+        round: Round,
+        shared: &mut Shared,
+        now: Tick,
+        examiner: Option<&mut (dyn Examiner + '_)>,
+        out: &mut Outbox,
+    ) -> Phase {
+        let harvest = round.harvest();
+        let opened = harvest.opened;
+        let yielded = !harvest.arrivals.is_empty();
+        let told = match yielded {
+            true => shared
+                .appraise(&harvest, examiner)
+                .and_then(|told| Ok((Some(told), Some(shared.merge(&harvest)?)))),
+            false => Ok((None, None)),
+        };
+        let (told, next) = match told {
+            Ok(told) => told,
+            Err(cause) => return fail(cause, out),
+        };
+        let mut measured = Measured::new();
+        let mut verdict = None;
+        if let Some(told) = told {
+            // A node that was to take part and did not has φ = 0.
+            for (column, member) in shared.roster.members().iter().enumerate() {
+                if member.measured && !member.removed {
+                    measured.insert(column, (0.0, Some(0.0)));
+                }
+            }
+            for ((column, _), (value, error)) in
+                harvest.arrivals.iter().zip(told.values.into_iter().zip(told.standard_errors))
+            {
+                measured.insert(*column, (value, error.is_finite().then_some(error)));
+            }
+            let mut row = vec![0.0; shared.roster.members().len()];
+            for (column, (value, _)) in &measured {
+                row[*column] = *value;
+                shared.roster.member_mut(*column).standing.add(*value);
+            }
+            self.history.push(row);
+            let rule = shared.rules.exploring.stop_rule();
+            verdict = Some(rule.judge(&self.history, &self.watched, shared.temperature()));
+        }
+        let stop = verdict.as_ref().is_some_and(|verdict| verdict.stop);
+        let members = shared.roster.members().iter();
+        let enrolled = members.clone().filter(|member| !member.removed).count();
+        let uniform: Vec<f64> =
+            members.map(|member| if member.removed { 0.0 } else { 1.0 / enrolled as f64 }).collect();
+        let closing = Closing {
+            harvest,
+            phase: Announced::Exploring,
+            next,
+            temperature: shared.temperature(),
+            probabilities: &uniform,
+            measured,
+            verdict: verdict.map(Judgement::from),
+        };
+        shared.close(closing, now, out);
+        let until = shared.rest(opened, yielded);
+        let limit = shared.rules.exploring.rounds_max;
+        if shared.is_done() {
+            Phase::Finished(Finished)
+        } else if stop || (limit > 0 && self.rounds >= limit) {
+            self.settle(shared, until)
+        } else {
+            self.stage = Stage::Resting { until };
+            Phase::Exploring(self)
+        }
+    }
+
+    /// The standings are known: from now on they decide who is drawn.
+    fn settle(self, shared: &mut Shared, until: Tick) -> Phase {
+        Phase::Exploiting(Exploiting::new(shared, until))
+    }
+}
+
+pub(super) fn fail(cause: Cause, out: &mut Outbox) -> Phase {
+    out.persist = true;
+    out.manifest = true;
+    Phase::Failed(Failed { cause })
+}

@@ -1,0 +1,164 @@
+//! What is known of a round when it is over.
+
+use std::collections::BTreeMap;
+
+use evenhand_protocol::identity::{Digest, NodeId};
+use evenhand_protocol::message::{Account, Declined, Phase, Refusal, Why};
+use serde::{Deserialize, Serialize};
+
+use super::admission::{Accepted, Online};
+use super::input::Tick;
+use super::weights::Weights;
+use crate::fairness::Verdict;
+
+/// A round that is over, with what it was made of.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Closed {
+    /// The figures.
+    pub record: RoundRecord,
+    /// θ_t: for the operator's eyes, never for the wire.
+    pub weights: Weights,
+    /// The updates that counted, with their column in `record.nodes`.
+    pub updates: Vec<(usize, Accepted)>,
+}
+
+/// The figures of one round: all that reports, dashboards and audits need.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RoundRecord {
+    /// Its number, from 1.
+    pub round: u32,
+    /// Exploring or exploiting.
+    pub phase: Phase,
+    /// When the nodes were asked.
+    pub opened: Tick,
+    /// When the last was in, or the deadline passed.
+    pub closed: Tick,
+    /// Digest of θ_{t−1}, which the drawn nodes received.
+    pub weights_before: Digest,
+    /// Digest of θ_t; the same if no update arrived.
+    pub weights_after: Digest,
+    /// β.
+    pub temperature: f64,
+    /// Σ pᵢ · loss of node i; none if no update arrived.
+    pub loss: Option<f64>,
+    /// What the stop rule said, while exploring.
+    pub verdict: Option<Judgement>,
+    /// Every enrolled node; its position is its column for good.
+    pub nodes: Vec<NodeRound>,
+    /// What came from senders that are not enrolled, and was refused.
+    pub strangers: BTreeMap<Refusal, u32>,
+}
+
+impl RoundRecord {
+    /// The nodes that were asked, and thus received θ_{t−1}.
+    pub fn asked(&self) -> impl Iterator<Item = &NodeRound> {
+        self.nodes.iter().filter(|node| node.was_asked())
+    }
+
+    /// How many updates counted.
+    pub fn arrived(&self) -> usize {
+        self.nodes.iter().filter(|node| matches!(node.fate, Fate::Arrived { .. })).count()
+    }
+}
+
+/// One node in one round.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct NodeRound {
+    /// Who.
+    pub node: NodeId,
+    /// Why it was asked, or not.
+    pub why: Why,
+    /// What became of it.
+    pub fate: Fate,
+    /// φᵢ,ₜ, if it was measured.
+    pub contribution: Option<f64>,
+    /// Standard error of φᵢ,ₜ, where it is known.
+    pub contribution_error: Option<f64>,
+    /// ψᵢ after this round.
+    pub standing: f64,
+    /// Standard error of ψᵢ.
+    pub standing_error: f64,
+    /// ϱᵢ in this round; uniform while exploring.
+    pub sampling_probability: f64,
+    /// Rounds since it last received the model.
+    pub staleness: u32,
+    /// When it last received the model.
+    pub last_drawn: Option<u32>,
+    /// How often it received the model.
+    pub drawn: u32,
+    /// What it sent since the round before, and was refused.
+    pub refusals: BTreeMap<Refusal, u32>,
+}
+
+impl NodeRound {
+    /// Whether it received θ_{t−1} in this round.
+    pub fn was_asked(&self) -> bool {
+        matches!(self.why, Why::Exploring | Why::Drawn | Why::Newcomer)
+    }
+
+    /// The same for its owner.
+    pub(super) fn account(&self, round: u32) -> Account {
+        Account {
+            round,
+            standing: self.standing,
+            standing_error: self.standing_error,
+            sampling_probability: self.sampling_probability,
+            staleness: self.staleness,
+            last_drawn: self.last_drawn,
+            drawn: self.drawn,
+            why: self.why,
+        }
+    }
+}
+
+/// What became of a node in a round.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub enum Fate {
+    /// Its update counted.
+    Arrived {
+        /// Samples behind it.
+        samples: u32,
+        /// pᵢ.
+        share: f64,
+        /// Loss of θ_{t−1} on its batch.
+        loss: f32,
+        /// Its own forecasts since its last update.
+        online: Option<Online>,
+        /// ‖Δθᵢ‖ as it arrived.
+        norm: f64,
+    },
+    /// It was asked and could not.
+    Declined(Declined),
+    /// What it sent was refused.
+    Refused(Refusal),
+    /// It was asked and died.
+    Died,
+    /// It was asked and not heard of by the deadline.
+    Missed,
+    /// It was not asked.
+    Idle,
+}
+
+/// What the stop rule said; see [`Verdict`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Judgement {
+    /// Hotelling's T².
+    pub t2: Option<f64>,
+    /// T² as an F statistic.
+    pub f: Option<f64>,
+    /// p.
+    pub p_value: Option<f64>,
+    /// The widest half-width of a standing (calibrated rule only).
+    pub half_width: Option<f64>,
+    /// Whether exploring ends.
+    pub stop: bool,
+    /// Why, or why not yet.
+    pub reason: String,
+}
+
+impl From<Verdict> for Judgement {
+    fn from(verdict: Verdict) -> Self {
+        let Verdict { t2, f, p_value, half_width, stop, reason } = verdict;
+        Self { t2, f, p_value, half_width, stop, reason: reason.to_string() }
+    }
+}

@@ -1,0 +1,80 @@
+//! A federation at rest: everything it needs to go on as if nothing had happened.
+
+use serde::{Deserialize, Serialize};
+
+use super::shared::Shared;
+use super::{Federation, Phase};
+
+/// Changes when saved bytes of older programs could be misunderstood.
+const FORMAT: u16 = 1;
+
+/// The whole state, without the updates of the open round: nodes send those again.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Saved {
+    shared: Shared,
+    phase: Phase,
+}
+
+/// Why saved bytes are of no use.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum RestoreError {
+    /// Written by a program that is too old or too new.
+    #[error("the saved state has format {0}, this program reads {FORMAT}; use the program that wrote it")]
+    Format(u16),
+    /// Not what was written.
+    #[error("the saved state does not decode: {0}; restore it from a backup")]
+    Decode(#[from] postcard::Error),
+    /// Decodes, but cannot have been written.
+    #[error("the saved state contradicts itself: {0}; restore it from a backup")]
+    Contradiction(&'static str),
+}
+
+impl Saved {
+    /// The state as bytes.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let bytes = FORMAT.to_le_bytes().to_vec();
+        postcard::to_extend(self, bytes).expect("plain data always encodes")
+    }
+
+    /// The state from bytes.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, RestoreError> {
+        let (format, rest) = bytes.split_first_chunk().ok_or(RestoreError::Format(0))?;
+        match u16::from_le_bytes(*format) {
+            FORMAT => Ok(postcard::from_bytes(rest)?),
+            other => Err(RestoreError::Format(other)),
+        }
+    }
+}
+
+impl Federation {
+    /// The state as it can be kept.
+    pub fn save(&self) -> Saved {
+        Saved { shared: self.shared.clone(), phase: self.phase.saved() }
+    }
+
+    /// Goes on from a kept state. Then feed [`Input::LinkRestored`](super::Input::LinkRestored): it
+    /// asks the open round's nodes once more; nobody is drawn anew.
+    pub fn restore(saved: Saved) -> Result<Self, RestoreError> {
+        let Saved { shared, phase } = saved;
+        let members = shared.roster.members().len();
+        let wrong = |ok: bool, what| if ok { Ok(()) } else { Err(RestoreError::Contradiction(what)) };
+        if let Some(round) = phase.stage().and_then(|stage| stage.round()) {
+            wrong(round.draw.round() == shared.round, "the open round is not the latest")?;
+            wrong(round.draw.is_sound(members), "a draw of nodes that are not enrolled")?;
+        }
+        match &phase {
+            Phase::Exploring(exploring) => {
+                wrong(
+                    exploring.watched.iter().all(|column| *column < members),
+                    "watched nodes are not enrolled",
+                )?;
+                wrong(exploring.history.iter().all(|row| row.len() <= members), "contributions of nobody")?;
+            }
+            Phase::Exploiting(exploiting) => {
+                wrong(exploiting.probabilities.len() <= members, "probabilities of nobody")?;
+            }
+            Phase::Enrolling(_) | Phase::Finished(_) | Phase::Failed(_) => {}
+        }
+        Ok(Self { shared, phase })
+    }
+}

@@ -1,0 +1,281 @@
+//! What all phases have in common.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use evenhand_protocol::identity::{Digest, NodeId};
+use evenhand_protocol::message::{Phase as Announced, Refusal, Why};
+use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
+
+use super::Examiner;
+use super::draw::Draw;
+use super::effect::{Dispatch, Effect};
+use super::failed::Cause;
+use super::input::Tick;
+use super::member::Roster;
+use super::record::{Closed, Fate, Judgement, NodeRound, RoundRecord};
+use super::round::{Harvest, Round, Stage};
+use super::rules::{Rules, Strategy};
+use super::standing::Standing;
+use super::weights::Weights;
+use crate::fairness::{self, Contributions};
+
+/// The ONNX file all nodes hold.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Graph {
+    pub(super) digest: Digest,
+    #[serde(with = "shared_bytes")]
+    pub(super) onnx: Arc<[u8]>,
+}
+
+/// Everything but the phase.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Shared {
+    pub(super) rules: Rules,
+    pub(super) graph: Graph,
+    pub(super) roster: Roster,
+    pub(super) latest: Weights,
+    pub(super) rng: ChaCha8Rng,
+    /// The round that is open, or the last one.
+    pub(super) round: u32,
+    pub(super) paused: bool,
+    /// What was refused since the last record, by column (none for strangers).
+    pub(super) refused: BTreeMap<(Option<usize>, Refusal), u32>,
+}
+
+/// What one step has come to want, kept apart so that the durable comes before the announced.
+#[derive(Default)]
+pub(super) struct Outbox {
+    pub(super) closed: Vec<Closed>,
+    pub(super) persist: bool,
+    pub(super) announcements: Vec<Effect>,
+    /// The manifest has changed: it goes to everybody, before the tasks that belong to it.
+    pub(super) manifest: bool,
+    pub(super) tasks: Vec<Effect>,
+}
+
+impl Outbox {
+    pub(super) fn publish(&mut self, node: NodeId, dispatch: Dispatch) {
+        self.announcements.push(Effect::Publish { node, dispatch });
+    }
+}
+
+/// What was measured in a round: by column, φ and its standard error.
+pub(super) type Measured = BTreeMap<usize, (f64, Option<f64>)>;
+
+impl Shared {
+    /// Whether the next round may begin now.
+    pub(super) fn may_open(&self, now: Tick, until: Tick) -> bool {
+        !self.paused && now >= until && self.roster.present() > 0
+    }
+
+    /// Whether this was the last round.
+    pub(super) fn is_done(&self) -> bool {
+        self.round >= self.rules.federation.rounds
+    }
+
+    /// Lets the lobby in: founders before the first round, newcomers after it.
+    pub(super) fn enrol(&mut self) {
+        let founding = self.round == 0 || self.rules.federation.strategy == Strategy::FedAvg;
+        let standing = match founding {
+            true => Standing::founder(),
+            false => Standing::entering(self.roster.mean_standing(), self.rules.exploring.newcomer_rounds),
+        };
+        self.roster.enrol_lobby(standing);
+    }
+
+    /// Opens a round on `draw`: saved first, then announced.
+    pub(super) fn open(&mut self, draw: Draw, now: Tick, out: &mut Outbox) -> Stage {
+        self.round = draw.round();
+        let deadline = now.plus_ms(self.rules.federation.round_deadline_ms);
+        let round = Round::new(draw, now, Some(deadline));
+        out.persist = true;
+        out.manifest = true;
+        self.ask(&round, now, out);
+        Stage::Open(round)
+    }
+
+    /// Sends every awaited member its task.
+    pub(super) fn ask(&self, round: &Round, now: Tick, out: &mut Outbox) {
+        out.tasks.extend(round.awaited().filter_map(|place| self.task(round, place, now)));
+    }
+
+    /// The task of one place in the draw.
+    pub(super) fn task(&self, round: &Round, place: usize, now: Tick) -> Option<Effect> {
+        let holds = round.draw.asked().get(place).and_then(|asked| self.roster.member(asked.member).holds);
+        let left = round.deadline().map_or(0, |deadline| deadline.ms_since(now));
+        let left = u32::try_from(left).unwrap_or(u32::MAX);
+        let (member, task) = round.draw.task(place, holds, &self.latest, &self.rules, left)?;
+        let node = self.roster.member(member).id().clone();
+        Some(Effect::Publish { node, dispatch: Dispatch::Train(task) })
+    }
+
+    /// When the round after one opened at `opened` may begin. One that yielded nothing is not followed
+    /// before its deadline, so that nodes without data do not eat up the rounds.
+    pub(super) fn rest(&self, opened: Tick, yielded: bool) -> Tick {
+        let general = &self.rules.federation;
+        let apart = if yielded { 0 } else { general.round_deadline_ms };
+        opened.plus_ms(general.round_interval_ms.max(apart))
+    }
+
+    /// φ of every arrival.
+    pub(super) fn appraise(
+        &mut self,
+        harvest: &Harvest,
+        examiner: Option<&mut (dyn Examiner + '_)>,
+    ) -> Result<Contributions, Cause> {
+        let appraisal = &self.rules.contribution;
+        let updates = harvest.updates();
+        let told = match examiner {
+            Some(examiner) if appraisal.utility.is_scored() => {
+                let (latest, rate) = (&self.latest, self.rules.training.learning_rate);
+                let mut moved = latest.values().to_vec();
+                let mut score = |update: &[f32]| {
+                    for ((moved, from), by) in moved.iter_mut().zip(latest.values()).zip(update) {
+                        *moved = (f64::from(*from) - rate * f64::from(*by)) as f32;
+                    }
+                    examiner.score(&moved)
+                };
+                fairness::contributions_scored(
+                    &updates,
+                    &harvest.shares,
+                    appraisal,
+                    &mut score,
+                    &mut self.rng,
+                )
+            }
+            _ => fairness::contributions(&updates, &harvest.shares, appraisal, &mut self.rng),
+        };
+        told.map_err(|error| Cause::Contributions { round: harvest.draw.round(), why: error.to_string() })
+    }
+
+    /// θ_t, if it is finite.
+    pub(super) fn merge(&self, harvest: &Harvest) -> Result<Weights, Cause> {
+        let rate = self.rules.training.learning_rate;
+        let next = self.latest.stepped(&harvest.updates(), &harvest.shares, rate);
+        if next.is_finite() { Ok(next) } else { Err(Cause::Diverged { round: harvest.draw.round() }) }
+    }
+
+    /// β: as set, or as found for the wanted worst staleness on the standings so far.
+    pub(super) fn temperature(&self) -> f64 {
+        let wish = &self.rules.exploiting;
+        if wish.worst_staleness == 0.0 {
+            return wish.temperature;
+        }
+        let members = self.roster.members().iter().filter(|member| !member.is_removed());
+        let standings: Vec<f64> = members.map(|member| member.standing.value()).collect();
+        fairness::temperature_for_worst_staleness(&standings, wish.k, wish.worst_staleness)
+            .unwrap_or(wish.temperature)
+    }
+
+    /// Notes a refusal; the sender is told the first time in a round, a stranger every time.
+    pub(super) fn refuse(
+        &mut self,
+        node: NodeId,
+        column: Option<usize>,
+        round: u32,
+        refusal: Refusal,
+        out: &mut Outbox,
+    ) {
+        let count = self.refused.entry((column, refusal)).or_default();
+        *count = count.saturating_add(1);
+        if *count == 1 || column.is_none() {
+            out.publish(node, Dispatch::Refused { round, refusal });
+        }
+    }
+
+    /// Writes down what the round was, moves on to θ_t, and tells each node how it stands.
+    pub(super) fn close(&mut self, closing: Closing<'_>, now: Tick, out: &mut Outbox) {
+        let Closing { harvest, phase, next, temperature, probabilities, measured, verdict } = closing;
+        let round = harvest.draw.round();
+        let loss = harvest.loss();
+        let Harvest { draw, opened, arrivals: updates, fates, .. } = harvest;
+        let mut refused = std::mem::take(&mut self.refused).into_iter().peekable();
+        let mut refusals_of = |column: Option<usize>| {
+            let mut own = BTreeMap::new();
+            while let Some(((_, refusal), count)) = refused.next_if(|((of, _), _)| *of == column) {
+                own.insert(refusal, count);
+            }
+            own
+        };
+        // Strangers (none) sort before all columns.
+        let strangers = refusals_of(None);
+        let mut parts = draw.asked().iter().zip(fates).peekable();
+        let row = |(column, member): (usize, &super::Member)| {
+            let part = parts.next_if(|(asked, _)| asked.member == column);
+            let (why, fate) = match part {
+                Some((asked, fate)) => (asked.why, fate),
+                None if member.is_present() => (Why::NotDrawn, Fate::Idle),
+                None => (Why::Absent, Fate::Idle),
+            };
+            NodeRound {
+                node: member.id().clone(),
+                why,
+                fate,
+                contribution: measured.get(&column).map(|(value, _)| *value),
+                contribution_error: measured.get(&column).and_then(|(_, error)| *error),
+                standing: member.standing.value(),
+                standing_error: member.standing.error(),
+                sampling_probability: probabilities.get(column).copied().unwrap_or(0.0),
+                staleness: member.staleness(round),
+                last_drawn: member.last_drawn,
+                drawn: member.drawn,
+                refusals: refusals_of(Some(column)),
+            }
+        };
+        let nodes: Vec<NodeRound> = self.roster.members().iter().enumerate().map(row).collect();
+        for (node, member) in nodes.iter().zip(self.roster.members()) {
+            if member.is_present() {
+                let account = node.account(round);
+                out.announcements.push(Effect::Account { node: node.node.clone(), account });
+            }
+        }
+        let weights_before = self.latest.digest();
+        if let Some(next) = next {
+            self.latest = next;
+        }
+        let record = RoundRecord {
+            round,
+            phase,
+            opened,
+            closed: now,
+            weights_before,
+            weights_after: self.latest.digest(),
+            temperature,
+            loss,
+            verdict,
+            nodes,
+            strangers,
+        };
+        out.closed.push(Closed { record, weights: self.latest.clone(), updates });
+        out.persist = true;
+    }
+}
+
+/// What a phase knows of a round that ends.
+pub(super) struct Closing<'a> {
+    pub(super) harvest: Harvest,
+    pub(super) phase: Announced,
+    /// θ_t, unless nothing arrived.
+    pub(super) next: Option<Weights>,
+    pub(super) temperature: f64,
+    pub(super) probabilities: &'a [f64],
+    pub(super) measured: Measured,
+    pub(super) verdict: Option<Judgement>,
+}
+
+/// An ONNX file as one block of bytes.
+mod shared_bytes {
+    use std::sync::Arc;
+
+    use serde::{Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(bytes: &Arc<[u8]>, serializer: S) -> Result<S::Ok, S::Error> {
+        evenhand_protocol::bytes::serialize(bytes, serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<[u8]>, D::Error> {
+        evenhand_protocol::bytes::deserialize(deserializer).map(Into::into)
+    }
+}
