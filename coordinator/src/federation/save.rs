@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::round::{Absence, Stage};
 use super::shared::Shared;
 use super::{Federation, Phase};
 
@@ -55,7 +56,7 @@ impl Federation {
     /// Goes on from a kept state. Then feed [`Input::LinkRestored`](super::Input::LinkRestored): it
     /// asks the open round's nodes once more; nobody is drawn anew.
     pub fn restore(saved: Saved) -> Result<Self, RestoreError> {
-        let Saved { shared, phase } = saved;
+        let Saved { shared, mut phase } = saved;
         let members = shared.roster.members().len();
         let wrong = |ok: bool, what| if ok { Ok(()) } else { Err(RestoreError::Contradiction(what)) };
         if let Some(round) = phase.stage().and_then(|stage| stage.round()) {
@@ -74,6 +75,13 @@ impl Federation {
                 wrong(exploiting.probabilities.len() <= members, "probabilities of nobody")?;
             }
             Phase::Enrolling(_) | Phase::Finished(_) | Phase::Failed(_) => {}
+        }
+        if let Some(round) = phase.stage_mut().and_then(Stage::round_mut) {
+            for place in 0..round.draw.asked().len() {
+                if !shared.roster.member(round.draw.asked()[place].member).is_present() {
+                    round.give_up(place, Absence::Died);
+                }
+            }
         }
         Ok(Self { shared, phase })
     }

@@ -1,0 +1,7 @@
+//! The federation's state machine: scripts with known answers, properties over arbitrary inputs, crashes.
+#![allow(clippy::unwrap_used)]
+
+mod crash;
+mod properties;
+mod script;
+mod world;
