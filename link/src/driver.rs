@@ -78,7 +78,7 @@ pub(crate) fn start(options: LinkOptions) -> Result<(Outbox, Events), LinkError>
     let outbox = driver.outbox.clone();
     let task = tokio::spawn(driver.run()).abort_handle();
     shared.driver.get_or_init(|| task);
-    Ok((outbox, Events { broker: options.broker, shared, queue, peeked: None }))
+    Ok((outbox, Events { broker: options.broker, shared, queue, early: VecDeque::new() }))
 }
 
 fn mqtt_options(options: &LinkOptions) -> Result<MqttOptions, LinkError> {

@@ -1,5 +1,6 @@
 //! What comes in.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -56,15 +57,20 @@ pub struct Events {
     pub(crate) broker: Broker,
     pub(crate) shared: Arc<Shared>,
     pub(crate) queue: UnboundedReceiver<(LinkEvent, usize)>,
-    pub(crate) peeked: Option<LinkEvent>,
+    /// What came before the first connection was complete; read before the queue.
+    pub(crate) early: VecDeque<LinkEvent>,
 }
 
 impl Events {
     /// The next event; none when the link is closed. Safe to use in `select!`.
     pub async fn next(&mut self) -> Option<LinkEvent> {
-        if let Some(event) = self.peeked.take() {
+        if let Some(event) = self.early.pop_front() {
             return Some(event);
         }
+        self.next_in_queue().await
+    }
+
+    async fn next_in_queue(&mut self) -> Option<LinkEvent> {
         let (event, bytes) = self.queue.recv().await?;
         self.shared.inbox.remove(bytes);
         self.shared.inbox.release(&self.shared.client);
@@ -78,20 +84,17 @@ impl Events {
         let mut cause = format!("no answer within {within:?}");
         let connected = async {
             loop {
-                match self.next().await {
-                    Some(event @ LinkEvent::Connected { .. }) => return Some(event),
+                match self.next_in_queue().await {
+                    Some(event @ LinkEvent::Connected { .. }) => break Ok(self.early.push_front(event)),
                     Some(LinkEvent::Lost { cause: latest }) => cause = latest,
-                    Some(LinkEvent::Message { .. } | LinkEvent::Malformed { .. }) => {}
-                    None => return None,
+                    // A broker that knows us may deliver before it confirms our subscriptions.
+                    Some(event) => self.early.push_back(event),
+                    None => break Err(LinkError::Closed),
                 }
             }
         };
         match time::timeout(within, connected).await {
-            Ok(Some(event)) => {
-                self.peeked = Some(event);
-                Ok(())
-            }
-            Ok(None) => Err(LinkError::Closed),
+            Ok(outcome) => outcome,
             Err(_) => Err(LinkError::Unreachable { broker: self.broker.to_string(), cause }),
         }
     }

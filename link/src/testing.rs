@@ -78,6 +78,11 @@ impl Mosquitto {
         }
     }
 
+    /// Lets it stand still as a hanging machine would: connections stay, answers do not come.
+    pub fn freeze(&self) {
+        self.signal("-STOP");
+    }
+
     /// Ends it in order, so that a persistent one writes down what it holds.
     pub fn stop(&mut self) {
         if let Some(mut process) = self.process.take() {
@@ -92,6 +97,12 @@ impl Mosquitto {
     pub fn restart(&mut self) {
         self.try_start();
         assert!(self.process.is_some(), "mosquitto does not start again on port {}", self.port);
+    }
+
+    fn signal(&self, signal: &str) {
+        let process = self.process.as_ref().expect("mosquitto runs");
+        let status = Command::new("kill").arg(signal).arg(process.id().to_string()).status();
+        assert!(status.expect("kill can be run").success(), "our own child can be signalled");
     }
 
     fn configuration(&self) -> PathBuf {
