@@ -354,7 +354,9 @@ fn describe(error: &ConnectionError) -> String {
         ConnectionError::MqttState(StateError::ConnectionAborted) => {
             "the broker closed the connection".to_owned()
         }
-        ConnectionError::MqttState(StateError::Io(error)) => error.to_string(),
+        ConnectionError::MqttState(
+            StateError::Io(error) | StateError::Deserialization(rumqttc::mqttbytes::Error::Io(error)),
+        ) => error.to_string(),
         ConnectionError::MqttState(StateError::AwaitPingResp) => {
             "the broker does not answer pings".to_owned()
         }

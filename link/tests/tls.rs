@@ -7,12 +7,13 @@ use std::time::Duration;
 
 use evenhand_link::testing::Mosquitto;
 use evenhand_link::{Link, LinkError, LinkOptions, Tls, TlsError, TlsFiles};
-use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 
 const AMPLE: Duration = Duration::from_secs(60);
 
 fn authority(folder: &Path, name: &str) -> Issuer<'static, KeyPair> {
     let mut params = CertificateParams::new(Vec::new()).unwrap();
+    params.distinguished_name.push(DnType::CommonName, name);
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     let key = KeyPair::generate().unwrap();
     fs::write(folder.join(format!("{name}.pem")), params.self_signed(&key).unwrap().pem()).unwrap();
@@ -21,7 +22,9 @@ fn authority(folder: &Path, name: &str) -> Issuer<'static, KeyPair> {
 
 fn certificate(folder: &Path, name: &str, host: &str, issuer: &Issuer<'static, KeyPair>) {
     let key = KeyPair::generate().unwrap();
-    let certificate = CertificateParams::new(vec![host.to_owned()]).unwrap().signed_by(&key, issuer).unwrap();
+    let mut params = CertificateParams::new(vec![host.to_owned()]).unwrap();
+    params.distinguished_name.push(DnType::CommonName, name);
+    let certificate = params.signed_by(&key, issuer).unwrap();
     fs::write(folder.join(format!("{name}.pem")), certificate.pem()).unwrap();
     fs::write(folder.join(format!("{name}.key")), key.serialize_pem()).unwrap();
 }
