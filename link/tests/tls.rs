@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use evenhand_link::testing::Mosquitto;
-use evenhand_link::{Link, LinkError, LinkOptions, Tls, TlsError, TlsFiles};
+use evenhand_link::{Events, Link, LinkOptions, Tls, TlsError, TlsFiles};
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 
 const AMPLE: Duration = Duration::from_secs(60);
@@ -50,6 +50,16 @@ fn options(broker: &Mosquitto, ca: &str, certificate: Option<&str>) -> LinkOptio
     LinkOptions { tls: Some(Tls::load(&files).unwrap()), ..LinkOptions::new(broker.broker(), "node") }
 }
 
+/// Why there is no connection, once an attempt has failed.
+async fn refusal(events: &mut Events) -> String {
+    loop {
+        let error = events.first_connection(Duration::from_millis(200)).await.unwrap_err().to_string();
+        if !error.contains("no answer within") {
+            return error;
+        }
+    }
+}
+
 #[tokio::test]
 async fn certificates_on_both_sides_are_accepted() {
     let broker = broker();
@@ -62,7 +72,7 @@ async fn certificates_on_both_sides_are_accepted() {
 async fn a_broker_of_another_authority_is_not_trusted() {
     let broker = broker();
     let (_outbox, mut events) = Link::connect(options(&broker, "stranger", Some("client"))).unwrap();
-    let error = events.first_connection(Duration::from_secs(1)).await.unwrap_err().to_string();
+    let error = refusal(&mut events).await;
     assert!(error.contains("certificate"), "{error}");
 }
 
@@ -70,8 +80,8 @@ async fn a_broker_of_another_authority_is_not_trusted() {
 async fn a_broker_that_asks_for_a_certificate_refuses_those_without() {
     let broker = broker();
     let (_outbox, mut events) = Link::connect(options(&broker, "ca", None)).unwrap();
-    let error = events.first_connection(Duration::from_secs(1)).await.unwrap_err();
-    assert!(matches!(error, LinkError::Unreachable { .. }), "{error}");
+    let error = refusal(&mut events).await;
+    assert!(error.contains("certificate") || error.contains("alert"), "{error}");
 }
 
 #[test]

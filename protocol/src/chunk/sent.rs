@@ -1,10 +1,9 @@
 //! What was sent, for those who ask for chunks again.
 
 use alloc::borrow::ToOwned;
-use alloc::collections::VecDeque;
+use alloc::collections::{BTreeSet, VecDeque};
 use alloc::string::String;
 use alloc::sync::Arc;
-use alloc::vec::Vec;
 
 use super::{Transfer, TransferId};
 use crate::message::Missing;
@@ -23,7 +22,7 @@ pub struct Sent {
 #[derive(Debug)]
 struct Kept {
     transfer: Arc<Transfer>,
-    topics: Vec<String>,
+    topics: BTreeSet<String>,
 }
 
 impl Sent {
@@ -41,12 +40,10 @@ impl Sent {
             Some(kept) => kept,
             None => {
                 self.bytes += transfer.message_bytes();
-                Kept { transfer: Arc::clone(transfer), topics: Vec::new() }
+                Kept { transfer: Arc::clone(transfer), topics: BTreeSet::new() }
             }
         };
-        if !kept.topics.iter().any(|known| known == topic) {
-            kept.topics.push(topic.to_owned());
-        }
+        kept.topics.insert(topic.to_owned());
         self.kept.push_back(kept);
         while self.bytes > self.bytes_max {
             let oldest = self.kept.pop_front().map_or(0, |kept| kept.transfer.message_bytes());
@@ -57,7 +54,7 @@ impl Sent {
     /// The transfer that `missing` asks for, if it was sent on `topic` and is still kept.
     pub fn find(&self, topic: &str, missing: &Missing) -> Option<Arc<Transfer>> {
         let kept = &self.kept[self.position(missing.transfer)?];
-        kept.topics.iter().any(|known| known == topic).then(|| Arc::clone(&kept.transfer))
+        kept.topics.contains(topic).then(|| Arc::clone(&kept.transfer))
     }
 
     fn position(&self, id: TransferId) -> Option<usize> {

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-use super::{CodecError, same_dimension};
+use super::CodecError;
 
 /// The largest entries and where they belong.
 ///
@@ -68,7 +68,7 @@ impl TopK {
 
     pub(super) fn decode(&self, dim: usize) -> Result<Vec<f32>, CodecError> {
         if self.values.len() > dim {
-            return same_dimension(dim, self.values.len()).map(|()| Vec::new());
+            return Err(CodecError::Dimension { expected: dim, actual: self.values.len() });
         }
         let mut vector = alloc::vec![0.0; dim];
         let mut gaps = self.gaps.as_slice();
@@ -126,4 +126,40 @@ fn read_varint(bytes: &mut &[u8]) -> Option<u32> {
         }
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+
+    fn decoded(gaps: &[u8], values: &[f32], dim: usize) -> Result<Vec<f32>, CodecError> {
+        TopK { gaps: gaps.to_vec(), values: values.to_vec() }.decode(dim)
+    }
+
+    #[test]
+    fn gaps_place_the_values() {
+        assert_eq!(decoded(&[1, 0, 1], &[1.0, 2.0, 3.0], 6), Ok(vec![0.0, 1.0, 2.0, 0.0, 3.0, 0.0]));
+        assert_eq!(decoded(&[0x80, 1], &[1.0], 129).map(|vector| vector[128]), Ok(1.0));
+    }
+
+    #[test]
+    fn positions_beyond_the_dimension_are_refused() {
+        assert_eq!(decoded(&[6], &[1.0], 6), Err(CodecError::Dimension { expected: 6, actual: 7 }));
+        assert_eq!(decoded(&[5, 0], &[1.0, 2.0], 6), Err(CodecError::Dimension { expected: 6, actual: 7 }));
+        assert_eq!(decoded(&[0, 0], &[1.0, 2.0], 1), Err(CodecError::Dimension { expected: 1, actual: 2 }));
+        assert!(
+            decoded(&[0xff, 0xff, 0xff, 0xff, 0x0f, 0xff, 0xff, 0xff, 0xff, 0x0f], &[1.0, 2.0], 6).is_err()
+        );
+    }
+
+    #[test]
+    fn gaps_that_do_not_match_the_values_are_refused() {
+        let malformed = Err(CodecError::Structure("positions"));
+        assert_eq!(decoded(&[0], &[1.0, 2.0], 6), malformed, "too few");
+        assert_eq!(decoded(&[0, 0], &[1.0], 6), malformed, "too many");
+        assert_eq!(decoded(&[0x80], &[1.0], 6), malformed, "cut off");
+        assert_eq!(decoded(&[0xff, 0xff, 0xff, 0xff, 0x1f], &[1.0], 6), malformed, "beyond 32 bits");
+        assert_eq!(decoded(&[0x80, 0x80, 0x80, 0x80, 0x80, 0], &[1.0], 6), malformed, "endless");
+    }
 }
