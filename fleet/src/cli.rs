@@ -2,6 +2,8 @@
 
 use std::io;
 
+use evenhand_protocol::exit::Exit;
+
 use crate::FleetError;
 use crate::bench::Bench;
 use crate::calc::Calc;
@@ -26,11 +28,11 @@ enum Command {
 
 impl Cli {
     /// Does what was asked.
-    pub fn run(self) -> Result<(), FleetError> {
+    pub fn run(self) -> Result<Exit, FleetError> {
         match self.command {
             Command::Calc(calc) => calc.run(io::stdin().lock(), io::stdout().lock())?,
             Command::Bench(bench) => bench.run(io::stdout().lock())?,
         }
-        Ok(())
+        Ok(Exit::Ok)
     }
 }

@@ -1,3 +1,5 @@
+use evenhand_protocol::exit::Exit;
+
 use crate::bench::BenchError;
 use crate::calc::CalcError;
 
@@ -13,8 +15,8 @@ pub enum FleetError {
 }
 
 impl FleetError {
-    /// The process exit code that tells the shell what kind of failure this is.
-    pub fn exit(&self) -> u8 {
+    /// What kind of failure this is, for the shell.
+    pub fn exit(&self) -> Exit {
         match self {
             FleetError::Calc(error) => error.exit(),
             FleetError::Bench(error) => error.exit(),

@@ -5,6 +5,11 @@
 pub mod bench;
 pub mod calc;
 pub mod cli;
+pub mod demo;
 mod error;
+pub mod outcome;
+pub mod progress;
+pub mod report;
+pub mod table;
 
 pub use error::FleetError;

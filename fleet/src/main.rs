@@ -4,13 +4,20 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use evenhand_fleet::cli::Cli;
+use evenhand_protocol::exit::Exit;
 
 fn main() -> ExitCode {
-    match Cli::parse().run() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
+    let exit = match Cli::try_parse() {
+        Ok(cli) => cli.run().unwrap_or_else(|error| {
             eprintln!("evenhand-fleet: {error}");
-            ExitCode::from(error.exit())
+            error.exit()
+        }),
+        Err(error) => {
+            // Help and version come this way too; they go to stdout and are no failure.
+            let exit = if error.use_stderr() { Exit::Usage } else { Exit::Ok };
+            let _ = error.print();
+            exit
         }
-    }
+    };
+    ExitCode::from(u8::from(exit))
 }

@@ -4,6 +4,8 @@ pub mod shapley;
 
 use std::io::Write;
 
+use evenhand_protocol::exit::Exit;
+
 /// What to measure.
 #[derive(Debug, clap::Subcommand)]
 pub enum Bench {
@@ -32,10 +34,10 @@ pub enum BenchError {
 }
 
 impl BenchError {
-    pub(crate) fn exit(&self) -> u8 {
+    pub(crate) fn exit(&self) -> Exit {
         match self {
-            BenchError::Refused(_) => 64,
-            BenchError::Io(_) => 70,
+            BenchError::Refused(_) => Exit::Usage,
+            BenchError::Io(_) => Exit::Software,
         }
     }
 }

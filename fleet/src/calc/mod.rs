@@ -7,6 +7,8 @@ pub mod stop;
 
 use std::io::{BufRead, Write};
 
+use evenhand_protocol::exit::Exit;
+
 /// Which number to check.
 #[derive(Debug, clap::Subcommand)]
 pub enum Calc {
@@ -47,10 +49,10 @@ pub enum CalcError {
 }
 
 impl CalcError {
-    pub(crate) fn exit(&self) -> u8 {
+    pub(crate) fn exit(&self) -> Exit {
         match self {
-            CalcError::Question(_) | CalcError::Refused(_) => 65,
-            CalcError::Io(_) => 70,
+            CalcError::Question(_) | CalcError::Refused(_) => Exit::Data,
+            CalcError::Io(_) => Exit::Software,
         }
     }
 }

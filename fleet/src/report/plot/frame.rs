@@ -1,0 +1,52 @@
+//! The axes that every plot of the report shares.
+
+use super::{Anchor, Scale, Svg};
+
+/// Width of a plot in user units.
+pub(crate) const WIDTH: f64 = 560.0;
+/// Height of a plot in user units.
+pub(crate) const HEIGHT: f64 = 340.0;
+
+const LEFT: f64 = 56.0;
+const RIGHT: f64 = WIDTH - 14.0;
+const TOP: f64 = 34.0;
+const BOTTOM: f64 = HEIGHT - 42.0;
+
+/// Two axes and the space between them.
+pub(crate) struct Frame {
+    pub(crate) x: Scale,
+    pub(crate) y: Scale,
+}
+
+impl Frame {
+    pub(crate) const LEFT: f64 = LEFT;
+    pub(crate) const RIGHT: f64 = RIGHT;
+    pub(crate) const TOP: f64 = TOP;
+    pub(crate) const BOTTOM: f64 = BOTTOM;
+
+    /// Axes for the given extents; rounds and the like take `x` as it is, values widen `y` to round numbers.
+    pub(crate) fn new(x: (f64, f64), y: (f64, f64)) -> Self {
+        Self { x: Scale::exact(x, (LEFT, RIGHT)), y: Scale::nice(y, (BOTTOM, TOP)) }
+    }
+
+    pub(crate) fn at(&self, x: f64, y: f64) -> (f64, f64) {
+        (self.x.at(x), self.y.at(y))
+    }
+
+    /// Grid, ticks and the names of the axes. Both names are set horizontally, where the eye starts and ends.
+    pub(crate) fn draw(&self, svg: &mut Svg, x_name: &str, y_name: &str) {
+        for tick in self.y.ticks() {
+            let y = self.y.at(tick);
+            svg.line("grid", (LEFT, y), (RIGHT, y));
+            svg.text("tick", (LEFT - 8.0, y + 4.0), Anchor::End, &self.y.label(tick));
+        }
+        svg.line("axis", (LEFT, BOTTOM), (RIGHT, BOTTOM));
+        for tick in self.x.ticks() {
+            let x = self.x.at(tick);
+            svg.line("axis", (x, BOTTOM), (x, BOTTOM + 4.0));
+            svg.text("tick", (x, BOTTOM + 18.0), Anchor::Middle, &self.x.label(tick));
+        }
+        svg.text("name", (RIGHT, BOTTOM + 36.0), Anchor::End, x_name);
+        svg.text("name", (4.0, 16.0), Anchor::Start, y_name);
+    }
+}
