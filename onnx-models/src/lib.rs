@@ -1,1 +1,44 @@
 //! Any ONNX file trainable through burn and runnable through tract.
+//!
+//! A file is loaded at run time: no code is generated, nothing is recompiled when the model changes.
+//!
+//! ```
+//! use evenhand_models::{Batch, LoadOptions, Loss, Model, Predictor, Targets, Trainer, shipped};
+//!
+//! let model = Model::load(shipped::ELECTRICITY_RNN, &LoadOptions::default())?;
+//! let weights = model.initial_weights();
+//! let batch = Batch { inputs: vec![0.5; 2 * 8 * 5], shape: vec![2, 8, 5], targets: Targets::Values(vec![0.1, 0.2]) };
+//! let update = Trainer::new(&model).gradient(&weights, &batch, Loss::Mse)?;
+//! assert_eq!(update.gradient.len(), model.dim());
+//! let forecast = Predictor::new(&model, &weights)?.predict(&batch.inputs, &batch.shape)?;
+//! assert_eq!(forecast.len(), 2);
+//! # Ok::<(), evenhand_models::ModelError>(())
+//! ```
+
+mod error;
+mod export;
+mod graph;
+mod infer;
+mod kernel;
+mod limits;
+mod loss;
+mod lower;
+mod model;
+mod ops;
+mod order;
+mod proto;
+mod reader;
+mod recurrent;
+mod seed;
+#[cfg(feature = "shipped")]
+pub mod shipped;
+mod train;
+
+pub use error::{GraphError, ModelError, NodeError, TensorError};
+pub use infer::Predictor;
+pub use limits::Limits;
+pub use loss::{Loss, Targets};
+pub use model::{LoadOptions, Model};
+pub use order::Parameter;
+pub use seed::SEED;
+pub use train::{Batch, DefaultBackend, Evaluation, Gradient, Sgd, Trainer};

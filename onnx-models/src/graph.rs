@@ -1,0 +1,271 @@
+//! The graph of a file, validated: every name resolved, every operator with its attributes read, every tensor bounded.
+
+use std::collections::HashMap;
+
+use tract_onnx::pb;
+
+use crate::error::{GraphError, ModelError, NodeError, Result};
+use crate::limits::Limits;
+use crate::ops::{self, Kind, Op};
+use crate::proto::{self, Data, Tensor};
+use crate::reader::Reader;
+
+pub(crate) type ValueId = usize;
+
+/// The graph, with values numbered in the order they are defined.
+#[derive(Debug)]
+pub(crate) struct Graph {
+    /// The values' names.
+    pub(crate) values: Vec<String>,
+    /// Where each value comes from.
+    pub(crate) sources: Vec<Source>,
+    pub(crate) inputs: Vec<Input>,
+    pub(crate) outputs: Vec<ValueId>,
+    pub(crate) nodes: Vec<Node>,
+    /// What is trained, in canonical order: see [`order`](crate::order).
+    pub(crate) parameters: Vec<Trainable>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum Source {
+    Input,
+    Constant(Tensor),
+    /// Trained; the data are kept by the model, not here.
+    Parameter,
+    /// Computed by a node, and which output of it.
+    Node,
+    /// An output of a node that is not implemented; nothing may use it.
+    Unavailable,
+}
+
+/// An input to feed, with the dimensions it declares.
+#[derive(Debug, Clone)]
+pub(crate) struct Input {
+    pub(crate) value: ValueId,
+    pub(crate) dims: Vec<Dim>,
+}
+
+/// A dimension: fixed, or free with a name that may tie it to others.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Dim {
+    Fixed(usize),
+    Free(String),
+}
+
+#[derive(Debug)]
+pub(crate) struct Node {
+    /// The node's name, or its first output's.
+    pub(crate) name: String,
+    pub(crate) operator: String,
+    pub(crate) op: Op,
+    pub(crate) inputs: Vec<Option<ValueId>>,
+    pub(crate) outputs: Vec<Option<ValueId>>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Trainable {
+    pub(crate) value: ValueId,
+    pub(crate) shape: Vec<usize>,
+}
+
+impl Graph {
+    /// Reads and validates a decoded model. Parameters are chosen afterwards.
+    pub(crate) fn build(model: &pb::ModelProto, limits: &Limits) -> Result<Graph> {
+        let opset = model.opset_import.iter().find(|o| default_domain(&o.domain)).map_or(0, |o| o.version);
+        if !(11..=21).contains(&opset) {
+            return Err(ModelError::Opset { found: opset });
+        }
+        let proto = model.graph.as_ref().ok_or(ModelError::Graph(GraphError::Missing))?;
+        Limits::check("the graph's nodes", proto.node.len(), limits.nodes_max, "nodes_max")?;
+
+        let mut builder = Builder::default();
+        for tensor in &proto.initializer {
+            let data = proto::tensor(tensor, limits)?;
+            builder.define(&tensor.name, Source::Constant(data))?;
+        }
+        for input in &proto.input {
+            if !builder.names.contains_key(&input.name) {
+                let value = builder.define(&input.name, Source::Input)?;
+                builder.inputs.push(Input { value, dims: boundary(input, limits)? });
+            }
+        }
+        for node in &proto.node {
+            builder.node(node, opset, limits)?;
+        }
+        let output = |output: &pb::ValueInfoProto| match builder.names.get(&output.name) {
+            Some(&value) => Ok(value),
+            None => Err(ModelError::Graph(GraphError::Undefined {
+                node: "output".to_owned(),
+                value: output.name.clone(),
+            })),
+        };
+        let outputs = proto.output.iter().map(output).collect::<Result<Vec<_>>>()?;
+        let &first = outputs.first().ok_or(ModelError::Graph(GraphError::NoOutput))?;
+        if builder.inputs.is_empty() {
+            return Err(ModelError::Graph(GraphError::NoInput));
+        }
+        if builder.kinds[first] != Some(Kind::Float) {
+            return Err(ModelError::Graph(GraphError::Boundary {
+                name: builder.values[first].clone(),
+                why: "integers".to_owned(),
+            }));
+        }
+        Ok(Graph {
+            values: builder.values,
+            sources: builder.sources,
+            inputs: builder.inputs,
+            outputs,
+            nodes: builder.nodes,
+            parameters: vec![],
+        })
+    }
+
+    /// Which nodes these values depend on.
+    pub(crate) fn needed(&self, outputs: &[ValueId]) -> Vec<bool> {
+        let mut values = vec![false; self.values.len()];
+        outputs.iter().for_each(|&value| values[value] = true);
+        let mut nodes = vec![false; self.nodes.len()];
+        for (index, node) in self.nodes.iter().enumerate().rev() {
+            nodes[index] = node.outputs.iter().flatten().any(|&value| values[value]);
+            if nodes[index] {
+                node.inputs.iter().flatten().for_each(|&value| values[value] = true);
+            }
+        }
+        nodes
+    }
+}
+
+fn default_domain(domain: &str) -> bool {
+    domain.is_empty() || domain == "ai.onnx"
+}
+
+/// The declared dimensions of an input: floats of known rank.
+fn boundary(info: &pb::ValueInfoProto, limits: &Limits) -> Result<Vec<Dim>> {
+    let fail = |why: String| ModelError::Graph(GraphError::Boundary { name: info.name.clone(), why });
+    let Some(pb::type_proto::Value::TensorType(tensor)) = info.r#type.as_ref().and_then(|t| t.value.as_ref())
+    else {
+        return Err(fail("it has no tensor type".to_owned()));
+    };
+    if tensor.elem_type != pb::tensor_proto::DataType::Float as i32 {
+        let kind = pb::tensor_proto::DataType::try_from(tensor.elem_type);
+        return Err(fail(
+            kind.map_or("an unknown element type".to_owned(), |kind| kind.as_str_name().to_owned()),
+        ));
+    }
+    let shape = tensor.shape.as_ref().ok_or_else(|| fail("it has no shape".to_owned()))?;
+    Limits::check(&format!("`{}`", info.name), shape.dim.len(), limits.rank_max, "rank_max")?;
+    use pb::tensor_shape_proto::dimension::Value;
+    let dim = |dim: &pb::tensor_shape_proto::Dimension| match &dim.value {
+        Some(Value::DimValue(size)) => match usize::try_from(*size) {
+            Ok(size) if (1..=limits.tensor_elements_max).contains(&size) => Ok(Dim::Fixed(size)),
+            _ => Err(fail(format!("a dimension of {size}"))),
+        },
+        Some(Value::DimParam(name)) => Ok(Dim::Free(name.clone())),
+        None => Ok(Dim::Free(String::new())),
+    };
+    shape.dim.iter().map(dim).collect()
+}
+
+#[derive(Default)]
+struct Builder {
+    names: HashMap<String, ValueId>,
+    values: Vec<String>,
+    sources: Vec<Source>,
+    kinds: Vec<Option<Kind>>,
+    inputs: Vec<Input>,
+    nodes: Vec<Node>,
+}
+
+impl Builder {
+    fn define(&mut self, name: &str, source: Source) -> Result<ValueId> {
+        let value = self.values.len();
+        if name.is_empty() || self.names.insert(name.to_owned(), value).is_some() {
+            return Err(ModelError::Graph(GraphError::Duplicate(name.to_owned())));
+        }
+        self.values.push(name.to_owned());
+        self.kinds.push(match &source {
+            Source::Constant(Tensor { data: Data::Int(_), .. }) => Some(Kind::Int),
+            Source::Unavailable => None,
+            _ => Some(Kind::Float),
+        });
+        self.sources.push(source);
+        Ok(value)
+    }
+
+    fn node(&mut self, proto: &pb::NodeProto, opset: i64, limits: &Limits) -> Result<()> {
+        let first_output = proto.output.iter().find(|name| !name.is_empty());
+        let name = match (proto.name.as_str(), first_output) {
+            ("", Some(output)) => output.clone(),
+            (name, _) => name.to_owned(),
+        };
+        let unsupported = || ModelError::Operator {
+            node: name.clone(),
+            operator: match proto.domain.as_str() {
+                "" => proto.op_type.clone(),
+                domain => format!("{domain}.{}", proto.op_type),
+            },
+        };
+        if !default_domain(&proto.domain) {
+            return Err(unsupported());
+        }
+        let fail = |cause| ModelError::Node { node: name.clone(), operator: proto.op_type.clone(), cause };
+        let reader = Reader::new(proto, opset, limits);
+        if proto.op_type == "Constant" {
+            let tensor = constant(&reader).map_err(fail)?;
+            return self.define(&proto.output[0], Source::Constant(tensor)).map(|_| ());
+        }
+        let op = ops::parse(&reader).ok_or_else(unsupported)?.map_err(fail)?;
+
+        let input = |name: &String| match (name.as_str(), self.names.get(name)) {
+            ("", _) => Ok(None),
+            (_, Some(&value)) => Ok(Some(value)),
+            (_, None) => Err(name.clone()),
+        };
+        let inputs = proto
+            .input
+            .iter()
+            .map(input)
+            .collect::<std::result::Result<Vec<_>, _>>()
+            .map_err(|value| ModelError::Graph(GraphError::Undefined { node: name.clone(), value }))?;
+        if let Some(index) = inputs.iter().position(|v| v.is_some_and(|v| self.kinds[v].is_none())) {
+            let why = "is an output that is not supported; only the first one is".to_owned();
+            return Err(fail(NodeError::Input { index, why }));
+        }
+        let kinds: Vec<Option<Kind>> = inputs.iter().map(|v| v.and_then(|v| self.kinds[v])).collect();
+        let kind = op.kind(&kinds).map_err(fail)?;
+        let available = op.outputs().unwrap_or(proto.output.len());
+        let mut outputs = Vec::new();
+        for (index, output) in proto.output.iter().enumerate() {
+            if output.is_empty() {
+                outputs.push(None);
+                continue;
+            }
+            let source = if index < available { Source::Node } else { Source::Unavailable };
+            let value = self.define(output, source)?;
+            self.kinds[value] = self.kinds[value].map(|_| kind);
+            outputs.push(Some(value));
+        }
+        self.nodes.push(Node { name, operator: proto.op_type.clone(), op, inputs, outputs });
+        Ok(())
+    }
+}
+
+/// The value of a Constant node, in whichever attribute it is.
+fn constant(reader: &Reader<'_>) -> std::result::Result<Tensor, NodeError> {
+    reader.arity(0..=0, 1..=1)?;
+    let scalar = |data| Tensor { shape: vec![], data };
+    let list = |length, data| Tensor { shape: vec![length], data };
+    let tensor = if let Some(tensor) = reader.tensor("value")? {
+        Some(tensor)
+    } else if let Some(values) = reader.ints("value_ints")? {
+        Some(list(values.len(), Data::Int(values.to_vec())))
+    } else if let Some(values) = reader.floats("value_floats")? {
+        Some(list(values.len(), Data::Float(values.to_vec())))
+    } else if let Some(value) = reader.int("value_int")? {
+        Some(scalar(Data::Int(vec![value])))
+    } else {
+        reader.float_or_none("value_float")?.map(|value| scalar(Data::Float(vec![value])))
+    };
+    reader.finish()?;
+    tensor.ok_or_else(|| NodeError::AttributeValue { name: "value", why: "is missing".to_owned() })
+}

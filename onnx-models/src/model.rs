@@ -1,0 +1,205 @@
+//! A model: the file, what it computes, and what of it is trained.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tract_onnx::pb;
+
+use crate::error::{ModelError, Result};
+use crate::graph::{Dim, Graph};
+use crate::limits::Limits;
+use crate::lower::{self, Plan};
+use crate::order::{self, Parameter};
+use crate::{export, proto, seed};
+
+/// How a file is read.
+#[derive(Debug, Clone, Default)]
+pub struct LoadOptions {
+    /// What the file may ask for.
+    pub limits: Limits,
+    /// The parameters to train, by name; all of them if none are listed.
+    pub trainable: Option<Vec<String>>,
+}
+
+/// An ONNX model that can be trained, run and written back. Cloning shares it.
+#[derive(Debug, Clone)]
+pub struct Model {
+    pub(crate) inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Inner {
+    pub(crate) graph: Graph,
+    /// The file without the weights of the parameters.
+    pub(crate) stripped: pb::ModelProto,
+    pub(crate) limits: Limits,
+    parameters: Vec<Parameter>,
+    weights: Vec<f32>,
+    digest: [u8; 32],
+    metadata: BTreeMap<String, String>,
+    input_shape: Vec<Option<usize>>,
+    output_shape: Vec<Option<usize>>,
+}
+
+impl Model {
+    /// Reads an ONNX file. Whatever is not supported is named in the error, and nothing is run.
+    pub fn load(bytes: &[u8], options: &LoadOptions) -> Result<Model> {
+        let limits = &options.limits;
+        let mut file = proto::decode(bytes, limits)?;
+        seed::materialise(&mut file, limits)?;
+        let mut graph = Graph::build(&file, limits)?;
+        let (parameters, weights) = order::choose(&mut graph, options.trainable.as_deref())?;
+        export::strip(&mut file, &parameters);
+        let digest = order::digest(&file, &parameters);
+        let metadata =
+            file.metadata_props.iter().map(|entry| (entry.key.clone(), entry.value.clone())).collect();
+        let input_shape: Vec<Option<usize>> = graph.inputs[0].dims.iter().map(Dim::size).collect();
+        let mut inner = Inner {
+            output_shape: declared(&file),
+            graph,
+            stripped: file,
+            limits: limits.clone(),
+            parameters,
+            weights,
+            digest,
+            metadata,
+            input_shape,
+        };
+        inner.probe()?;
+        Ok(Model { inner: Arc::new(inner) })
+    }
+
+    /// Number of trainable values.
+    pub fn dim(&self) -> usize {
+        self.inner.weights.len()
+    }
+
+    /// The trainable tensors in canonical order.
+    pub fn parameters(&self) -> &[Parameter] {
+        &self.inner.parameters
+    }
+
+    /// The weights in the file, as one flat vector in canonical order.
+    pub fn initial_weights(&self) -> Vec<f32> {
+        self.inner.weights.clone()
+    }
+
+    /// Equal on two sides exactly if weights mean the same to both.
+    pub fn digest(&self) -> [u8; 32] {
+        self.inner.digest
+    }
+
+    /// The first input's shape; `None` where any size is accepted.
+    pub fn input_shape(&self) -> &[Option<usize>] {
+        &self.inner.input_shape
+    }
+
+    /// The first output's shape; `None` where it depends on the input.
+    pub fn output_shape(&self) -> &[Option<usize>] {
+        &self.inner.output_shape
+    }
+
+    /// What the file says about itself.
+    pub fn metadata(&self) -> &BTreeMap<String, String> {
+        &self.inner.metadata
+    }
+
+    /// Writes a valid ONNX file with these weights; `metadata` is added to the file's own.
+    pub fn export(&self, weights: &[f32], metadata: &[(&str, &str)]) -> Result<Vec<u8>> {
+        self.inner.check_weights(weights)?;
+        Ok(export::write(&self.inner.stripped, &self.inner.parameters, weights, metadata))
+    }
+}
+
+impl Inner {
+    pub(crate) fn parameters(&self) -> &[Parameter] {
+        &self.parameters
+    }
+
+    pub(crate) fn check_weights(&self, weights: &[f32]) -> Result<()> {
+        match weights.len() == self.weights.len() {
+            true => Ok(()),
+            false => Err(ModelError::Weights { found: weights.len(), expected: self.weights.len() }),
+        }
+    }
+
+    /// Shapes of all inputs, given the first one's. Other inputs take the sizes of the dimensions they share by name.
+    pub(crate) fn input_shapes(&self, shape: &[usize], values: usize) -> Result<Vec<Vec<usize>>> {
+        let fail = || ModelError::Inputs { shape: shape.to_vec(), values, expected: self.expected() };
+        let dims = &self.graph.inputs[0].dims;
+        let fits = shape.len() == dims.len()
+            && dims
+                .iter()
+                .zip(shape)
+                .all(|(dim, &size)| size > 0 && dim.size().is_none_or(|fixed| fixed == size));
+        if !fits || proto::elements(shape) != Some(values) {
+            return Err(fail());
+        }
+        let mut sizes: BTreeMap<&str, usize> = BTreeMap::new();
+        for (dim, &size) in dims.iter().zip(shape) {
+            if let Dim::Free(name) = dim
+                && !name.is_empty()
+                && *sizes.entry(name).or_insert(size) != size
+            {
+                return Err(fail());
+            }
+        }
+        let size = |dim: &Dim| match dim {
+            Dim::Fixed(size) => Ok(*size),
+            Dim::Free(name) => sizes.get(name.as_str()).copied().ok_or_else(fail),
+        };
+        let others = self.graph.inputs[1..]
+            .iter()
+            .map(|input| input.dims.iter().map(size).collect::<Result<Vec<_>>>());
+        std::iter::once(Ok(shape.to_vec())).chain(others).collect()
+    }
+
+    fn expected(&self) -> String {
+        let dims = self.input_shape.iter().map(|size| size.map_or("?".to_owned(), |size| size.to_string()));
+        format!("[{}]", dims.collect::<Vec<_>>().join(", "))
+    }
+
+    pub(crate) fn plan(&self, inputs: &[Vec<usize>], outputs: usize) -> Result<Plan> {
+        lower::plan(&self.graph, inputs, outputs, &self.limits)
+    }
+
+    /// Plans a batch of one where only the batch is free, so that shapes that never fit are found when loading.
+    fn probe(&mut self) -> Result<()> {
+        let shape: Vec<usize> = self.input_shape.iter().map(|size| size.unwrap_or(1)).collect();
+        if self.input_shape.iter().skip(1).any(Option::is_none) {
+            return Ok(());
+        }
+        let Ok(shapes) = self.input_shapes(&shape, shape.iter().product()) else { return Ok(()) };
+        let plan = self.plan(&shapes, 1)?;
+        let found = &plan.outputs[0].1;
+        if self.output_shape.len() != found.len() {
+            self.output_shape = found.iter().map(|&size| Some(size).filter(|&size| size != 1)).collect();
+        }
+        Ok(())
+    }
+}
+
+/// The first output's declared shape; empty if it declares none.
+fn declared(file: &pb::ModelProto) -> Vec<Option<usize>> {
+    use pb::tensor_shape_proto::dimension::Value;
+    let output = file.graph.as_ref().and_then(|graph| graph.output.first());
+    let Some(pb::type_proto::Value::TensorType(tensor)) =
+        output.and_then(|output| output.r#type.as_ref()).and_then(|t| t.value.as_ref())
+    else {
+        return vec![];
+    };
+    let size = |dim: &pb::tensor_shape_proto::Dimension| match dim.value {
+        Some(Value::DimValue(size)) => usize::try_from(size).ok(),
+        _ => None,
+    };
+    tensor.shape.iter().flat_map(|shape| &shape.dim).map(size).collect()
+}
+
+impl Dim {
+    pub(crate) fn size(&self) -> Option<usize> {
+        match self {
+            Dim::Fixed(size) => Some(*size),
+            Dim::Free(_) => None,
+        }
+    }
+}

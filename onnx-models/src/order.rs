@@ -1,0 +1,155 @@
+//! What is trained, in which order, and the digest that both sides compare.
+
+use prost::Message;
+use sha2::{Digest, Sha256};
+use tract_onnx::pb;
+
+use crate::error::{GraphError, ModelError, Result};
+use crate::graph::{Graph, Source, Trainable, ValueId};
+use crate::proto::{Data, Tensor};
+
+/// One trainable tensor and its place in the flat vector.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Parameter {
+    /// The initializer's name in the file.
+    pub name: String,
+    /// Its shape.
+    pub shape: Vec<usize>,
+    /// Where its elements begin in the flat vector, in row-major order.
+    pub offset: usize,
+}
+
+impl Parameter {
+    /// Number of elements.
+    pub fn len(&self) -> usize {
+        self.shape.iter().product()
+    }
+
+    /// Whether it has no elements; never the case in a loaded model.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// Moves the trainable tensors out of the graph's constants and returns them with their values.
+///
+/// Trainable is every float tensor of the file (initializer, Constant node or input with a default) that reaches the
+/// first output through a place where a weight may stand. Scalars of rank 0 are literals of the program that was
+/// exported; running statistics, bounds, ratios and exponents are settings. Neither is trained unless listed.
+///
+/// The canonical order is that of first use, node by node and input by input: it depends on the graph alone, not on how
+/// an exporter sorted its initializers.
+pub(crate) fn choose(graph: &mut Graph, listed: Option<&[String]>) -> Result<(Vec<Parameter>, Vec<f32>)> {
+    let needed = graph.needed(&graph.outputs[..1]);
+    let mut order: Vec<ValueId> = Vec::new();
+    let mut settings: Vec<ValueId> = Vec::new();
+    for (node, _) in graph.nodes.iter().zip(&needed).filter(|(_, needed)| **needed) {
+        for (index, value) in node.inputs.iter().enumerate() {
+            let Some(value) = *value else { continue };
+            if float(graph, value).is_none() {
+                continue;
+            }
+            let list = if node.op.trains(index) { &mut order } else { &mut settings };
+            if !list.contains(&value) {
+                list.push(value);
+            }
+        }
+    }
+    let chosen = match listed {
+        None => {
+            let weight = |v: &ValueId| {
+                !settings.contains(v) && float(graph, *v).is_some_and(|tensor| !tensor.shape.is_empty())
+            };
+            order.into_iter().filter(weight).collect()
+        }
+        Some(listed) => by_name(graph, &order, &settings, listed)?,
+    };
+    let mut parameters = Vec::new();
+    let mut weights = Vec::new();
+    for value in chosen {
+        let Source::Constant(Tensor { shape, data: Data::Float(data) }) =
+            std::mem::replace(&mut graph.sources[value], Source::Parameter)
+        else {
+            continue;
+        };
+        if data.is_empty() {
+            return Err(ModelError::Graph(GraphError::NoParameters));
+        }
+        parameters.push(Parameter {
+            name: graph.values[value].clone(),
+            shape: shape.clone(),
+            offset: weights.len(),
+        });
+        graph.parameters.push(Trainable { value, shape });
+        weights.extend(data);
+    }
+    if parameters.is_empty() {
+        return Err(ModelError::Graph(GraphError::NoParameters));
+    }
+    Ok((parameters, weights))
+}
+
+fn float(graph: &Graph, value: ValueId) -> Option<&Tensor> {
+    match &graph.sources[value] {
+        Source::Constant(tensor @ Tensor { data: Data::Float(_), .. }) => Some(tensor),
+        _ => None,
+    }
+}
+
+fn by_name(
+    graph: &Graph,
+    order: &[ValueId],
+    settings: &[ValueId],
+    listed: &[String],
+) -> Result<Vec<ValueId>> {
+    let available = || order.iter().map(|&v| graph.values[v].as_str()).collect::<Vec<_>>().join(", ");
+    for name in listed {
+        let refuse = |why| Err(ModelError::Trainable { name: name.clone(), why, available: available() });
+        let Some(value) = graph.values.iter().position(|v| v == name) else {
+            return refuse("the file does not have it");
+        };
+        if float(graph, value).is_none() {
+            return refuse("it is not a float initializer");
+        }
+        if settings.contains(&value) {
+            return refuse("it is a setting of an operator");
+        }
+        if !order.contains(&value) {
+            return refuse("it does not reach the first output");
+        }
+    }
+    Ok(order.iter().copied().filter(|&v| listed.contains(&graph.values[v])).collect())
+}
+
+/// A digest of everything two sides must agree on before weights mean the same: the operators with their attributes,
+/// how they are connected, fixed tensors, and the names, shapes and order of the parameters.
+///
+/// `stripped` is the file without weights. Metadata, documentation and the names of nodes do not count either, so
+/// exporting trained weights keeps the digest.
+pub(crate) fn digest(stripped: &pb::ModelProto, parameters: &[Parameter]) -> [u8; 32] {
+    let mut graph = stripped.graph.clone().unwrap_or_default();
+    graph.name.clear();
+    graph.doc_string.clear();
+    graph.value_info.clear();
+    for tensor in &mut graph.initializer {
+        tensor.doc_string.clear();
+    }
+    for node in &mut graph.node {
+        node.name.clear();
+        node.doc_string.clear();
+        node.attribute.sort_by(|a, b| a.name.cmp(&b.name));
+        node.attribute.iter_mut().for_each(|attribute| attribute.doc_string.clear());
+    }
+    for info in graph.input.iter_mut().chain(&mut graph.output) {
+        info.doc_string.clear();
+    }
+    let mut canonical = pb::ModelProto { graph: Some(graph), ..Default::default() };
+    canonical.opset_import = stripped.opset_import.clone();
+    let mut hash = Sha256::new();
+    hash.update(b"evenhand graph 1");
+    hash.update(canonical.encode_to_vec());
+    for Parameter { name, shape, offset } in parameters {
+        hash.update(format!("{name:?} {shape:?} {offset};"));
+    }
+    hash.finalize().into()
+}

@@ -1,0 +1,292 @@
+//! From bytes to ONNX's protobuf structures, within limits.
+//!
+//! A few bytes of protobuf can decode into hundreds (an empty node takes two bytes in the file and over two hundred in
+//! memory), so the wire format is walked first and the memory that decoding will take is added up.
+
+use std::mem::size_of;
+
+use prost::Message;
+use tract_onnx::pb;
+
+use crate::error::{GraphError, ModelError, Result, TensorError};
+use crate::limits::Limits;
+
+/// Decodes a model after bounding the memory it takes.
+pub(crate) fn decode(bytes: &[u8], limits: &Limits) -> Result<pb::ModelProto> {
+    Limits::check("the file", bytes.len(), limits.file_bytes_max, "file_bytes_max")?;
+    let mut budget = Budget { left: limits.decoded_bytes_max, limits };
+    budget.message(bytes, &MODEL)?;
+    pb::ModelProto::decode(bytes).map_err(|error| ModelError::Decode(error.to_string()))
+}
+
+/// What a field of a message costs when it is decoded.
+enum Field {
+    /// Bytes or text.
+    Bytes,
+    /// Numbers of this size, packed or one by one.
+    Numbers(usize),
+    /// A message of its own.
+    Message(&'static Schema),
+    /// A part of ONNX that is refused before it is decoded.
+    Refused(&'static str),
+}
+
+struct Schema {
+    bytes: usize,
+    fields: &'static [(u64, Field)],
+}
+
+use Field::{Bytes, Message as Inner, Numbers, Refused};
+
+static MODEL: Schema = Schema {
+    bytes: size_of::<pb::ModelProto>(),
+    fields: &[
+        (2, Bytes),
+        (3, Bytes),
+        (4, Bytes),
+        (6, Bytes),
+        (7, Inner(&GRAPH)),
+        (8, Inner(&OPSET)),
+        (14, Inner(&ENTRY)),
+        (20, Refused("training graphs")),
+        (25, Refused("local functions")),
+    ],
+};
+static OPSET: Schema = Schema { bytes: size_of::<pb::OperatorSetIdProto>(), fields: &[(1, Bytes)] };
+static ENTRY: Schema =
+    Schema { bytes: size_of::<pb::StringStringEntryProto>(), fields: &[(1, Bytes), (2, Bytes)] };
+static GRAPH: Schema = Schema {
+    bytes: size_of::<pb::GraphProto>(),
+    fields: &[
+        (1, Inner(&NODE)),
+        (2, Bytes),
+        (5, Inner(&TENSOR)),
+        (10, Bytes),
+        (11, Inner(&VALUE_INFO)),
+        (12, Inner(&VALUE_INFO)),
+        (13, Inner(&VALUE_INFO)),
+        (14, Refused("quantised graphs")),
+        (15, Refused("sparse initializers")),
+    ],
+};
+static NODE: Schema = Schema {
+    bytes: size_of::<pb::NodeProto>(),
+    fields: &[(1, Bytes), (2, Bytes), (3, Bytes), (4, Bytes), (5, Inner(&ATTRIBUTE)), (6, Bytes), (7, Bytes)],
+};
+static ATTRIBUTE: Schema = Schema {
+    bytes: size_of::<pb::AttributeProto>(),
+    fields: &[
+        (1, Bytes),
+        (4, Bytes),
+        (5, Inner(&TENSOR)),
+        (6, Refused("subgraphs")),
+        (7, Numbers(4)),
+        (8, Numbers(8)),
+        (9, Bytes),
+        (10, Inner(&TENSOR)),
+        (11, Refused("subgraphs")),
+        (13, Bytes),
+        (15, Refused("type attributes")),
+        (21, Bytes),
+        (22, Refused("sparse tensors")),
+        (23, Refused("sparse tensors")),
+    ],
+};
+static TENSOR: Schema = Schema {
+    bytes: size_of::<pb::TensorProto>(),
+    fields: &[
+        (1, Numbers(8)),
+        (3, Refused("tensor segments")),
+        (4, Numbers(4)),
+        (5, Numbers(4)),
+        (6, Bytes),
+        (7, Numbers(8)),
+        (8, Bytes),
+        (9, Bytes),
+        (10, Numbers(8)),
+        (11, Numbers(8)),
+        (12, Bytes),
+        (13, Inner(&ENTRY)),
+    ],
+};
+static VALUE_INFO: Schema =
+    Schema { bytes: size_of::<pb::ValueInfoProto>(), fields: &[(1, Bytes), (2, Inner(&TYPE)), (3, Bytes)] };
+static TYPE: Schema =
+    Schema { bytes: size_of::<pb::TypeProto>(), fields: &[(1, Inner(&TENSOR_TYPE)), (6, Bytes)] };
+static TENSOR_TYPE: Schema =
+    Schema { bytes: size_of::<pb::type_proto::Tensor>(), fields: &[(2, Inner(&TENSOR_SHAPE))] };
+static TENSOR_SHAPE: Schema =
+    Schema { bytes: size_of::<pb::TensorShapeProto>(), fields: &[(1, Inner(&DIMENSION))] };
+static DIMENSION: Schema =
+    Schema { bytes: size_of::<pb::tensor_shape_proto::Dimension>(), fields: &[(2, Bytes), (3, Bytes)] };
+
+struct Budget<'a> {
+    left: usize,
+    limits: &'a Limits,
+}
+
+impl Budget<'_> {
+    /// Vectors grow by doubling and copy while they grow, hence up to three times the size.
+    fn spend(&mut self, bytes: usize) -> Result<()> {
+        match self.left.checked_sub(bytes.saturating_mul(3)) {
+            Some(left) => {
+                self.left = left;
+                Ok(())
+            }
+            None => Err(ModelError::Limit {
+                what: "decoding the file".to_owned(),
+                found: (self.limits.decoded_bytes_max - self.left).saturating_add(bytes.saturating_mul(3))
+                    as u64,
+                limit: self.limits.decoded_bytes_max as u64,
+                name: "decoded_bytes_max",
+            }),
+        }
+    }
+
+    fn message(&mut self, mut bytes: &[u8], schema: &Schema) -> Result<()> {
+        self.spend(schema.bytes)?;
+        while !bytes.is_empty() {
+            let key = varint(&mut bytes)?;
+            let field = schema.fields.iter().find(|(tag, _)| *tag == key >> 3).map(|(_, field)| field);
+            if let Some(Refused(what)) = field {
+                return Err(ModelError::Graph(GraphError::Unsupported(what)));
+            }
+            match key & 7 {
+                0 => {
+                    varint(&mut bytes)?;
+                }
+                1 => {
+                    take(&mut bytes, 8)?;
+                }
+                5 => {
+                    take(&mut bytes, 4)?;
+                }
+                2 => {
+                    let length = varint(&mut bytes)?;
+                    let body = take(&mut bytes, usize::try_from(length).unwrap_or(usize::MAX))?;
+                    match field {
+                        Some(Inner(schema)) => self.message(body, schema)?,
+                        // Packed integers take at least a byte each in the file, floats four.
+                        Some(Numbers(4)) => self.spend(body.len() * 4)?,
+                        Some(Numbers(_)) => self.spend(body.len() * 8)?,
+                        Some(Bytes) => self.spend(size_of::<String>() + body.len() / 3)?,
+                        _ => {}
+                    }
+                    continue;
+                }
+                _ => return Err(ModelError::Decode("a field of unknown wire type".to_owned())),
+            }
+            if let Some(Numbers(size)) = field {
+                self.spend(*size)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn varint(bytes: &mut &[u8]) -> Result<u64> {
+    let mut value = 0u64;
+    for shift in (0..70).step_by(7) {
+        let (&byte, rest) = bytes.split_first().ok_or_else(truncated)?;
+        *bytes = rest;
+        if shift < 64 {
+            value |= u64::from(byte & 0x7f) << shift;
+        }
+        if byte & 0x80 == 0 {
+            return Ok(value);
+        }
+    }
+    Err(ModelError::Decode("a number longer than ten bytes".to_owned()))
+}
+
+fn take<'a>(bytes: &mut &'a [u8], length: usize) -> Result<&'a [u8]> {
+    let (body, rest) = bytes.split_at_checked(length).ok_or_else(truncated)?;
+    *bytes = rest;
+    Ok(body)
+}
+
+fn truncated() -> ModelError {
+    ModelError::Decode("it ends in the middle of a field".to_owned())
+}
+
+/// A tensor of the file: floats, or integers (which also stand for booleans).
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Tensor {
+    pub(crate) shape: Vec<usize>,
+    pub(crate) data: Data,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Data {
+    Float(Vec<f32>),
+    Int(Vec<i64>),
+}
+
+/// Reads a tensor, checking that its data fill its shape.
+pub(crate) fn tensor(proto: &pb::TensorProto, limits: &Limits) -> Result<Tensor> {
+    let fail = |cause| ModelError::Tensor { name: proto.name.clone(), cause };
+    if proto.data_location.unwrap_or(0) != 0 || !proto.external_data.is_empty() {
+        return Err(fail(TensorError::External));
+    }
+    let shape = shape(&proto.dims).ok_or_else(|| fail(TensorError::Shape(proto.dims.clone())))?;
+    Limits::check(&format!("tensor `{}`", proto.name), shape.len(), limits.rank_max, "rank_max")?;
+    let elements = elements(&shape).ok_or_else(|| fail(TensorError::Shape(proto.dims.clone())))?;
+    Limits::check(
+        &format!("tensor `{}`", proto.name),
+        elements,
+        limits.tensor_elements_max,
+        "tensor_elements_max",
+    )?;
+
+    use pb::tensor_proto::DataType;
+    let raw = &proto.raw_data;
+    let data = match DataType::try_from(proto.data_type) {
+        Ok(DataType::Float) => Data::Float(if raw.is_empty() {
+            proto.float_data.clone()
+        } else {
+            words(raw).map(f32::from_le_bytes).collect()
+        }),
+        Ok(DataType::Int64) => Data::Int(if raw.is_empty() {
+            proto.int64_data.clone()
+        } else {
+            words(raw).map(i64::from_le_bytes).collect()
+        }),
+        Ok(DataType::Int32) => Data::Int(if raw.is_empty() {
+            proto.int32_data.iter().map(|&v| i64::from(v)).collect()
+        } else {
+            words(raw).map(|word| i64::from(i32::from_le_bytes(word))).collect()
+        }),
+        Ok(DataType::Bool) => Data::Int(if raw.is_empty() {
+            proto.int32_data.iter().map(|&v| i64::from(v != 0)).collect()
+        } else {
+            raw.iter().map(|&v| i64::from(v != 0)).collect()
+        }),
+        Ok(other) => return Err(fail(TensorError::Type(other.as_str_name().to_owned()))),
+        Err(_) => return Err(fail(TensorError::Type(format!("number {}", proto.data_type)))),
+    };
+    let (found, width) = match (&data, DataType::try_from(proto.data_type)) {
+        (Data::Float(values), _) => (values.len(), 4),
+        (Data::Int(values), Ok(DataType::Int64)) => (values.len(), 8),
+        (Data::Int(values), Ok(DataType::Int32)) => (values.len(), 4),
+        (Data::Int(values), _) => (values.len(), 1),
+    };
+    if found != elements || !raw.len().is_multiple_of(width) {
+        return Err(fail(TensorError::Length { found, expected: elements }));
+    }
+    Ok(Tensor { shape, data })
+}
+
+fn words<const N: usize>(raw: &[u8]) -> impl Iterator<Item = [u8; N]> + '_ {
+    raw.as_chunks::<N>().0.iter().copied()
+}
+
+fn shape(dims: &[i64]) -> Option<Vec<usize>> {
+    dims.iter().map(|&d| usize::try_from(d).ok()).collect()
+}
+
+/// The number of elements, unless it overflows.
+pub(crate) fn elements(shape: &[usize]) -> Option<usize> {
+    // A zero anywhere empties the tensor, but the product of the others must not overflow either.
+    shape.iter().filter(|&&d| d != 0).try_fold(1usize, |n, &d| n.checked_mul(d))?;
+    Some(shape.iter().product())
+}

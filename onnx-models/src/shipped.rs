@@ -1,0 +1,32 @@
+//! The models that come with Evenhand; see README.md for what each is for.
+
+macro_rules! shipped {
+    ($($constant:ident $name:literal),* $(,)?) => {
+        $(
+            #[doc = concat!("The file `", $name, ".onnx`.")]
+            pub const $constant: &[u8] = include_bytes!(concat!("../models/", $name, ".onnx"));
+        )*
+
+        /// All names, as [`by_name`] takes them.
+        pub const NAMES: &[&str] = &[$($name),*];
+
+        /// A shipped model by the name of its file.
+        pub fn by_name(name: &str) -> Option<&'static [u8]> {
+            match name {
+                $($name => Some($constant),)*
+                _ => None,
+            }
+        }
+    };
+}
+
+shipped! {
+    ELECTRICITY_RNN "electricity-rnn",
+    ELECTRICITY_MLP "electricity-mlp",
+    HFT_MLP "hft-mlp",
+    MNIST_CNN "mnist-cnn",
+    CIFAR_CNN "cifar-cnn",
+    PATH_CNN "path-cnn",
+    DQN_NATURE "dqn-nature",
+    DQN_GRID "dqn-grid",
+}
