@@ -191,8 +191,6 @@ impl Driver {
         self.event_loop.pending = mem::take(&mut self.unsent);
         for request in &mut self.event_loop.pending {
             if let Request::Publish(packet) = request {
-                // Packet ids are part of a session.
-                packet.pkid = if session_present { packet.pkid } else { 0 };
                 packet.dup = packet.pkid != 0;
             }
         }
@@ -239,9 +237,9 @@ impl Driver {
 
         // Oldest first: unacknowledged, then held up by a packet id in use, then not yet sent.
         let held_up = self.event_loop.state.collision.take().map(|packet| Publish { pkid: 0, ..packet });
-        let (acknowledged_late, not_sent): (Vec<_>, Vec<_>) =
+        let (in_flight, not_sent): (Vec<_>, Vec<_>) =
             mem::take(&mut self.event_loop.pending).into_iter().partition(has_packet_id);
-        let packets = acknowledged_late
+        let packets = in_flight
             .into_iter()
             .chain(held_up.map(Request::Publish))
             .chain(not_sent)
