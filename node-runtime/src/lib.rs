@@ -1,1 +1,15 @@
 //! The node of an Evenhand federation: reads a meter, trains, forecasts.
+//!
+//! [`core`] decides; [`source`] and [`window`] supply its data; [`training`] computes; a driver carries out what it wants:
+//! [`shell`] over MQTT, [`inline`] within the simulated fleet.
+
+pub mod atomic;
+pub mod config;
+pub mod core;
+pub mod inline;
+pub mod library;
+pub mod reading;
+pub mod shell;
+pub mod source;
+pub mod training;
+pub mod window;

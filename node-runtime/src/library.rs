@@ -1,0 +1,94 @@
+//! The models a process knows, by their digest: parsed once, shared by its nodes, kept on disk.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use evenhand_models::{LoadOptions, Model, ModelError};
+use evenhand_protocol::identity::Digest;
+
+use crate::atomic;
+
+/// Graphs kept on disk; a federation has one, and an owner may try a few.
+const FILES_MAX: usize = 4;
+
+/// Why bytes that arrived are not a graph for this node.
+#[derive(Debug, thiserror::Error)]
+pub enum LibraryError {
+    /// It is no model that can be run here.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// It is another model than was asked for.
+    #[error("the graph that arrived is {found}, not {wanted} as the manifest says")]
+    Another {
+        /// What the manifest says.
+        wanted: Digest,
+        /// What arrived.
+        found: Digest,
+    },
+}
+
+/// Models by the digest of their graph.
+#[derive(Debug, Default)]
+pub struct Library {
+    folder: Option<PathBuf>,
+    options: LoadOptions,
+    models: Mutex<HashMap<Digest, Model>>,
+}
+
+impl Library {
+    /// Keeps models in memory, and as files in `folder` if there is one.
+    pub fn new(folder: Option<PathBuf>, options: LoadOptions) -> Self {
+        Self { folder, options, models: Mutex::default() }
+    }
+
+    /// The model with this graph, from memory or disk.
+    pub fn find(&self, digest: Digest) -> Option<Model> {
+        let known = self.models().get(&digest).cloned();
+        known.or_else(|| self.load(digest, &fs::read(self.path(digest)?).ok()?).ok())
+    }
+
+    /// Takes in a model that arrived, and keeps it for later starts as far as the disk allows.
+    pub fn add(&self, wanted: Digest, onnx: &[u8]) -> Result<Model, LibraryError> {
+        let model = self.load(wanted, onnx)?;
+        if let (Some(path), Some(folder)) = (self.path(wanted), &self.folder)
+            && let Err(error) = atomic::write(&path, onnx).and_then(|()| forget_oldest(folder, &path))
+        {
+            tracing::warn!(%error, path = %path.display(), "the model cannot be kept; it will be asked for again after a restart");
+        }
+        Ok(model)
+    }
+
+    fn load(&self, wanted: Digest, onnx: &[u8]) -> Result<Model, LibraryError> {
+        let model = Model::load(onnx, &self.options)?;
+        let found = Digest(model.digest());
+        if found != wanted {
+            return Err(LibraryError::Another { wanted, found });
+        }
+        Ok(self.models().entry(found).or_insert(model).clone())
+    }
+
+    fn path(&self, digest: Digest) -> Option<PathBuf> {
+        self.folder.as_ref().map(|folder| folder.join(format!("{digest}.onnx")))
+    }
+
+    fn models(&self) -> MutexGuard<'_, HashMap<Digest, Model>> {
+        self.models.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Removes the oldest graphs, so that a coordinator that changes its mind cannot fill the disk.
+fn forget_oldest(folder: &Path, newest: &Path) -> io::Result<()> {
+    let mut others = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path != newest && path.extension().is_some_and(|extension| extension == "onnx") {
+            others.push((fs::metadata(&path)?.modified()?, path));
+        }
+    }
+    others.sort();
+    let surplus = (others.len() + 1).saturating_sub(FILES_MAX);
+    others.into_iter().take(surplus).try_for_each(|(_, path)| fs::remove_file(path))
+}

@@ -1,0 +1,168 @@
+//! Labelled rows as samples.
+
+use std::collections::VecDeque;
+
+use evenhand_models::{Batch, Targets};
+use serde::{Deserialize, Serialize};
+
+use super::{Counts, Taken};
+use crate::reading::{Row, Target};
+
+/// How rows are kept.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RowSettings {
+    /// The shape of one row, e.g. `[1, 28, 28]` for a picture or `[144]` for a record.
+    pub shape: Vec<usize>,
+    /// Rows kept in memory.
+    #[serde(default = "history_rows")]
+    pub history_rows: usize,
+}
+
+fn history_rows() -> usize {
+    1024
+}
+
+impl RowSettings {
+    /// The first setting that makes no sense, with the remedy.
+    pub fn check(&self) -> Result<(), String> {
+        if self.shape.is_empty() || self.shape.contains(&0) {
+            return Err(format!(
+                "window.shape = {:?}; name the length of every dimension of one row",
+                self.shape
+            ));
+        }
+        if self.history_rows == 0 {
+            return Err("window.history_rows = 0; at least one row must be kept".into());
+        }
+        Ok(())
+    }
+}
+
+/// The newest rows, bounded in number.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Rows {
+    settings: RowSettings,
+    rows: VecDeque<Row>,
+    /// Number of the newest row, counted from the first that ever came.
+    newest: i64,
+    /// Rows up to this number have been trained on.
+    used: i64,
+    counts: Counts,
+}
+
+impl Rows {
+    /// No rows yet.
+    pub fn new(settings: RowSettings) -> Self {
+        Self { settings, rows: VecDeque::new(), newest: 0, used: 0, counts: Counts::default() }
+    }
+
+    /// Takes one row in, or counts why not.
+    pub fn add(&mut self, row: Row) {
+        let target_is_finite = match row.target {
+            Target::Class(_) => true,
+            Target::Value(value) | Target::Chosen { value, .. } => value.is_finite(),
+        };
+        let fits = row.features.len() == self.settings.shape.iter().product::<usize>();
+        if !fits || !target_is_finite || row.features.iter().any(|feature| !feature.is_finite()) {
+            self.counts.refused += 1;
+            return;
+        }
+        self.rows.push_back(row);
+        self.newest += 1;
+        self.counts.accepted += 1;
+        let surplus = self.rows.len().saturating_sub(self.settings.history_rows);
+        self.rows.drain(..surplus);
+    }
+
+    /// The newest rows that were not used yet and whose targets are of one kind, at most `samples_max`, oldest first.
+    pub fn batch(&self, samples_max: usize) -> Option<Taken> {
+        let unused = usize::try_from(self.newest - self.used).ok()?.min(samples_max);
+        let rows = self.rows.range(self.rows.len().saturating_sub(unused)..);
+        let samples = rows.len();
+        let targets = targets(rows.clone().map(|row| row.target))?;
+        let inputs = rows.flat_map(|row| row.features.iter().copied()).collect();
+        let shape = std::iter::once(samples).chain(self.settings.shape.iter().copied()).collect();
+        Some(Taken { batch: Batch { inputs, shape, targets }, samples, upto: self.newest })
+    }
+
+    /// Counts the rows up to number `upto` as used.
+    pub fn mark_used(&mut self, upto: i64) {
+        self.used = self.used.max(upto.min(self.newest));
+    }
+
+    /// How rows are kept.
+    pub fn settings(&self) -> &RowSettings {
+        &self.settings
+    }
+
+    /// What became of the rows.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+}
+
+/// Targets of one kind as a batch has them; none when there are several kinds, or no targets.
+fn targets(each: impl Iterator<Item = Target> + Clone) -> Option<Targets> {
+    match each.clone().next()? {
+        Target::Class(_) => {
+            let class = |target| if let Target::Class(class) = target { Some(class) } else { None };
+            each.map(class).collect::<Option<_>>().map(Targets::Classes)
+        }
+        Target::Value(_) => {
+            let value = |target| if let Target::Value(value) = target { Some(value) } else { None };
+            each.map(value).collect::<Option<_>>().map(Targets::Values)
+        }
+        Target::Chosen { .. } => {
+            let chosen = |target| {
+                if let Target::Chosen { column, value } = target { Some((column, value)) } else { None }
+            };
+            let (columns, values) = each.map(chosen).collect::<Option<Vec<_>>>()?.into_iter().unzip();
+            Some(Targets::Chosen { columns, values })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn rows(history_rows: usize, targets: &[Target]) -> Rows {
+        let mut rows = Rows::new(RowSettings { shape: vec![2], history_rows });
+        for (number, target) in (0u8..).zip(targets) {
+            rows.add(Row { features: vec![f32::from(number), 1.0], target: *target });
+        }
+        rows
+    }
+
+    #[test]
+    fn each_row_is_used_once_and_the_newest_first() {
+        let mut rows = rows(3, &[Target::Class(0), Target::Class(1), Target::Class(2), Target::Class(3)]);
+        let taken = rows.batch(2).unwrap();
+        assert_eq!(taken.batch.targets, Targets::Classes(vec![2, 3]));
+        assert_eq!((taken.batch.inputs, taken.batch.shape), (vec![2.0, 1.0, 3.0, 1.0], vec![2, 2]));
+        assert_eq!(rows.batch(10).unwrap().samples, 3, "the oldest was forgotten");
+        rows.mark_used(taken.upto);
+        assert_eq!(rows.batch(2), None);
+    }
+
+    #[test]
+    fn values_are_targets_too_but_never_beside_classes() {
+        let values = rows(9, &[Target::Value(0.5), Target::Value(1.5)]);
+        assert_eq!(values.batch(9).unwrap().batch.targets, Targets::Values(vec![0.5, 1.5]));
+        let chosen =
+            rows(9, &[Target::Chosen { column: 2, value: 0.5 }, Target::Chosen { column: 0, value: 1.5 }]);
+        let expected = Targets::Chosen { columns: vec![2, 0], values: vec![0.5, 1.5] };
+        assert_eq!(chosen.batch(9).unwrap().batch.targets, expected);
+        assert_eq!(rows(9, &[Target::Value(0.5), Target::Class(1)]).batch(9), None);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_counted_and_kept_out() {
+        let mut rows = rows(9, &[Target::Value(f32::NAN)]);
+        rows.add(Row { features: vec![1.0], target: Target::Class(0) });
+        rows.add(Row { features: vec![1.0, f32::INFINITY], target: Target::Class(0) });
+        assert_eq!((rows.counts().refused, rows.batch(9)), (3, None));
+    }
+}
