@@ -36,12 +36,16 @@ const PACKET_IDS: u16 = 100;
 /// Room for the window, for acknowledgements that were held back, and a goodbye.
 const REQUESTS_MAX: usize = 1 << 16;
 
+/// How long a connection may take to be made, and a packet to be written: a slow line needs a while for 120 KiB.
+const NETWORK_TIMEOUT: Duration = Duration::from_secs(30);
+
 /// What MQTT adds to a payload at most: the topic, and a few bytes.
 const PACKET_OVERHEAD_BYTES: usize = (64 << 10) + 16;
 
 pub(crate) fn start(options: LinkOptions) -> Result<(Outbox, Events), LinkError> {
     let (client, mut event_loop) = AsyncClient::new(mqtt_options(&options)?, REQUESTS_MAX);
     event_loop.network_options.set_tcp_nodelay(true);
+    event_loop.network_options.set_connection_timeout(NETWORK_TIMEOUT.as_secs());
     let resend_after_ms = options.resend_after.as_millis() as u64;
     let shared = Arc::new(Shared {
         client,
@@ -69,7 +73,7 @@ pub(crate) fn start(options: LinkOptions) -> Result<(Outbox, Events), LinkError>
         backoff: Backoff::new(&options.client_id),
         subscriptions: options.subscriptions,
         limits: options.limits,
-        silence_max: 2 * options.keep_alive.max(backoff::LONGEST),
+        silence_max: 2 * options.keep_alive + NETWORK_TIMEOUT,
         resend_after: options.resend_after,
         unsent: VecDeque::new(),
         session_present: false,
@@ -145,7 +149,11 @@ impl Driver {
         loop {
             // Pings make sure that something happens all the time, unless a write hangs in a dead connection.
             let next = match time::timeout(self.silence_max, self.event_loop.poll()).await {
-                Ok(Ok(event)) => self.handle(event),
+                Ok(Ok(event)) => {
+                    let next = self.handle(event);
+                    self.hold_back();
+                    next
+                }
                 Ok(Err(error)) => Next::Reconnect(describe(&error)),
                 Err(_) => Next::Reconnect("the connection is dead".to_owned()),
             };
@@ -181,7 +189,6 @@ impl Driver {
             Event::Outgoing(rumqttc::Outgoing::Disconnect) => return Next::End,
             Event::Incoming(_) | Event::Outgoing(_) => {}
         }
-        self.hold_back();
         Next::Poll
     }
 
@@ -223,28 +230,28 @@ impl Driver {
     }
 
     fn lose(&mut self, cause: String) {
+        // What was not acknowledged on this connection will be sent again on the next.
+        self.event_loop.state.manual_acks = false;
+        self.shared().inbox.forget_held();
         self.event_loop.clean();
         // What arrived before the loss and was not handled yet.
         while let Some(event) = self.event_loop.state.events.pop_front() {
             self.handle(event);
         }
-        self.shared().inbox.forget_held();
         self.shared().connected.store(false, Ordering::Relaxed);
         // A connection that breaks at once, again and again, is no success.
         if self.connected_at.take().is_some_and(|since| since.elapsed() > backoff::STABLE) {
             self.backoff.reset();
         }
 
-        // Oldest first: unacknowledged, then held up by a packet id in use, then not yet sent.
-        let held_up = self.event_loop.state.collision.take().map(|packet| Publish { pkid: 0, ..packet });
-        let (in_flight, not_sent): (Vec<_>, Vec<_>) =
-            mem::take(&mut self.event_loop.pending).into_iter().partition(has_packet_id);
-        let packets = in_flight
-            .into_iter()
-            .chain(held_up.map(Request::Publish))
-            .chain(not_sent)
-            .filter(|request| matches!(request, Request::Publish(_)));
-        self.unsent.extend(packets);
+        let mut packets = mem::take(&mut self.event_loop.pending);
+        packets.retain(|request| matches!(request, Request::Publish(_)));
+        // A packet that waited for its id to become free lies between those in flight and those not sent yet.
+        if let Some(packet) = self.event_loop.state.collision.take() {
+            let place = packets.iter().position(|request| !has_packet_id(request)).unwrap_or(packets.len());
+            packets.insert(place, Request::Publish(Publish { pkid: 0, ..packet }));
+        }
+        self.unsent.append(&mut packets);
         self.deliver(LinkEvent::Lost { cause }, 0);
     }
 

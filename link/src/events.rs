@@ -85,7 +85,10 @@ impl Events {
         let connected = async {
             loop {
                 match self.next_in_queue().await {
-                    Some(event @ LinkEvent::Connected { .. }) => break Ok(self.early.push_front(event)),
+                    Some(event @ LinkEvent::Connected { .. }) => {
+                        self.early.push_front(event);
+                        break Ok(());
+                    }
                     Some(LinkEvent::Lost { cause: latest }) => cause = latest,
                     // A broker that knows us may deliver before it confirms our subscriptions.
                     Some(event) => self.early.push_back(event),

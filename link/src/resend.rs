@@ -6,10 +6,11 @@ use evenhand_protocol::topic::Channel;
 /// The topic on which the other side of `topic` speaks.
 pub(crate) fn opposite(topic: &str) -> Option<(String, Channel)> {
     let (node, channel) = topic.rsplit_once('/')?;
-    let opposite = [Channel::Task, Channel::Update].into_iter().find(|other| match other {
-        Channel::Task => channel == Channel::Update.as_str(),
-        _ => channel == Channel::Task.as_str(),
-    })?;
+    let opposite = match channel {
+        _ if channel == Channel::Task.as_str() => Channel::Update,
+        _ if channel == Channel::Update.as_str() => Channel::Task,
+        _ => return None,
+    };
     Some((format!("{node}/{}", opposite.as_str()), opposite))
 }
 

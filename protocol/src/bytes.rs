@@ -6,13 +6,13 @@
 use alloc::vec::Vec;
 use core::fmt;
 
-use serde::de::{Error, Visitor};
+use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserializer, Serializer};
 
 /// Turns one block into its value.
 struct Block<F>(F);
 
-impl<T, F: FnOnce(&[u8]) -> Option<T>> Visitor<'_> for Block<F> {
+impl<'de, T, F: FnOnce(&[u8]) -> Option<T>> Visitor<'de> for Block<F> {
     type Value = T;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -21,6 +21,15 @@ impl<T, F: FnOnce(&[u8]) -> Option<T>> Visitor<'_> for Block<F> {
 
     fn visit_bytes<E: Error>(self, bytes: &[u8]) -> Result<T, E> {
         (self.0)(bytes).ok_or_else(|| E::invalid_length(bytes.len(), &"whole elements"))
+    }
+
+    /// For formats without byte strings, such as JSON, in which state may be saved.
+    fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<T, A::Error> {
+        let mut bytes = Vec::new();
+        while let Some(byte) = sequence.next_element()? {
+            bytes.push(byte);
+        }
+        self.visit_bytes(&bytes)
     }
 }
 

@@ -24,12 +24,7 @@ pub enum Channel {
 }
 
 impl Channel {
-    const ALL: [(Channel, &'static str); 4] = [
-        (Channel::Status, "status"),
-        (Channel::Task, "task"),
-        (Channel::Update, "update"),
-        (Channel::Account, "account"),
-    ];
+    const ALL: [Channel; 4] = [Channel::Status, Channel::Task, Channel::Update, Channel::Account];
 
     /// The last level of the topic.
     pub fn as_str(self) -> &'static str {
@@ -64,6 +59,6 @@ pub fn parse_node(federation: &FederationId, topic: &str) -> Option<(NodeId, Cha
     if levels.next().is_some() || name != federation.as_str() || kind != "node" {
         return None;
     }
-    let (channel, _) = Channel::ALL.into_iter().find(|(_, text)| *text == last)?;
+    let channel = Channel::ALL.into_iter().find(|channel| channel.as_str() == last)?;
     Some((NodeId::new(node).ok()?, channel))
 }

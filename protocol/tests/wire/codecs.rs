@@ -148,7 +148,9 @@ fn feedback_survives_saving() {
     let mut feedback = ErrorFeedback::default();
     encode(CodecKind::TopK { per_mille: 10 }, &samples::vector(100), &mut feedback, &mut rng(0));
     let saved = postcard::to_allocvec(&feedback).unwrap();
-    assert_eq!(postcard::from_bytes::<ErrorFeedback>(&saved), Ok(feedback));
+    assert_eq!(postcard::from_bytes::<ErrorFeedback>(&saved), Ok(feedback.clone()));
+    let readable = serde_json::to_string(&feedback).unwrap();
+    assert_eq!(serde_json::from_str::<ErrorFeedback>(&readable).unwrap(), feedback);
 }
 
 #[test]

@@ -8,6 +8,7 @@ mod chunks;
 mod codecs;
 mod hostile;
 mod messages;
+mod names;
 mod samples;
 
 use proptest::test_runner::{Config, RngSeed};
