@@ -258,7 +258,10 @@ impl Driver {
     /// Stops acknowledging while the program does not keep up, and makes good for it afterwards.
     fn hold_back(&mut self) {
         let shared = Arc::clone(self.shared());
-        self.event_loop.state.manual_acks = shared.inbox.full();
+        // rumqttc reads and acknowledges several packets at a time: they are handled as they were read.
+        if self.event_loop.state.events.is_empty() {
+            self.event_loop.state.manual_acks = shared.inbox.full();
+        }
         shared.inbox.release(&shared.client);
     }
 

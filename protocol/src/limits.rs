@@ -17,7 +17,8 @@ pub struct Limits {
     pub chunks_max: u16,
     /// Unfinished messages of one sender.
     pub open_transfers_max: usize,
-    /// Bytes of the unfinished messages of all senders together.
+    /// Bytes of the unfinished messages of all senders together; several times `message_bytes_max`, or long
+    /// messages push each other out.
     pub open_bytes_max: usize,
 }
 

@@ -22,7 +22,8 @@ const OVERHEAD_BYTES: usize = 128;
 /// Collects chunks into messages.
 ///
 /// Time is whatever growing number of milliseconds the caller passes. A sender's newest transfers
-/// supersede its oldest; if all senders together hold too much, whatever stood still longest is dropped.
+/// supersede its oldest; if all senders together hold too much, those of the sender that was silent
+/// longest are dropped.
 #[derive(Debug)]
 pub struct Assembler {
     limits: Limits,
@@ -87,11 +88,10 @@ impl Assembler {
         if header.count == 1 {
             return verified(header.transfer, Cow::Borrowed(part)).map(Some);
         }
-        if !self.senders.contains_key(sender) {
-            self.senders.insert(sender.to_owned(), Sender::default());
+        let from = self.senders.entry(sender.to_owned()).or_insert_with(|| {
             self.bytes += OVERHEAD_BYTES + sender.len();
-        }
-        let Some(from) = self.senders.get_mut(sender) else { return Ok(None) };
+            Sender::default()
+        });
         from.touched_ms = now_ms;
         if from.completed == Some(header.transfer) {
             // A repeated tail is noise; a repetition from the first chunk on was sent on purpose.
