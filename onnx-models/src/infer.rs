@@ -1,6 +1,13 @@
 //! Inference through tract.
 
+use tract_onnx::model::{Onnx, ParsingContext};
+use tract_onnx::ops::rec::common::CommonRec;
+use tract_onnx::ops::rec::rnn::RNN;
+use tract_onnx::pb;
 use tract_onnx::prelude::*;
+use tract_onnx::tract_core::ops::{math, nn};
+use tract_onnx::tract_hir::infer::InferenceOp;
+use tract_onnx::tract_hir::internal::{TypedOp, expand};
 
 use crate::error::{ModelError, Result};
 use crate::export;
@@ -60,10 +67,29 @@ impl Predictor {
     fn build(&self, shapes: &[Vec<usize>]) -> TractResult<Arc<TypedRunnableModel>> {
         let inner = &self.model.inner;
         let file = export::fill(&inner.stripped, inner.parameters(), &self.weights);
-        let mut model = tract_onnx::onnx().model_for_proto_model(&file)?;
+        let mut model = onnx().model_for_proto_model(&file)?;
         for (index, shape) in shapes.iter().enumerate() {
             model.set_input_fact(index, f32::fact(shape).into())?;
         }
         model.into_optimized()?.into_runnable()
     }
+}
+
+/// tract's operators, with one corrected: its RNN takes every activation for tanh.
+fn onnx() -> Onnx {
+    let mut onnx = tract_onnx::onnx();
+    onnx.op_register.insert("RNN", rnn);
+    onnx
+}
+
+fn rnn(_: &ParsingContext<'_>, node: &pb::NodeProto) -> TractResult<(Box<dyn InferenceOp>, Vec<String>)> {
+    let activations = node.attribute.iter().find(|attribute| attribute.name == "activations");
+    let activation = activations.and_then(|attribute| attribute.strings.first()).map(Vec::as_slice);
+    let fore: Box<dyn TypedOp> = match activation {
+        Some(b"Relu") => Box::new(nn::leaky_relu(0.0)),
+        Some(b"Sigmoid") => Box::new(nn::sigmoid()),
+        _ => Box::new(math::tanh()),
+    };
+    let cell = RNN { fore: fore.clone(), back: fore };
+    Ok((expand(CommonRec::from_node_and_options(node, 3, 0, Box::new(cell))?), vec![]))
 }

@@ -148,7 +148,7 @@ pub(crate) fn execute<B: Backend>(
 
 /// A tensor on the backend.
 pub(crate) fn tensor<B: Backend>(data: Vec<f32>, shape: &[usize], device: &Device<B>) -> FloatTensor<B> {
-    B::float_from_data(TensorData::new(data, Shape::from(shape.to_vec())), device)
+    B::float_from_data(TensorData::new(data, self::shape(shape)), device)
 }
 
 /// Indices on the backend.
@@ -174,8 +174,9 @@ fn scalar(value: f32) -> Scalar {
     Scalar::Float(f64::from(value))
 }
 
+/// The backend's shape: scalars are held as vectors of one, because burn's reductions expect a dimension.
 fn shape(dims: &[usize]) -> Shape {
-    Shape::from(dims.to_vec())
+    Shape::from(if dims.is_empty() { vec![1] } else { dims.to_vec() })
 }
 
 fn run<B: Backend>(

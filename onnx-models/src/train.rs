@@ -5,7 +5,7 @@ use std::rc::Rc;
 use burn_autodiff::Autodiff;
 use burn_backend::ops::FloatTensorOps;
 use burn_backend::tensor::{Device, FloatTensor};
-use burn_backend::{AutodiffBackend, Backend, TensorMetadata};
+use burn_backend::{AutodiffBackend, Backend};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 
@@ -120,11 +120,11 @@ impl<B: Backend> Trainer<B> {
             execute::<Autodiff<B>>(&prepared.plan, inputs, &parameters, &constants, Some(&mut self.dropout));
         let output = outputs.swap_remove(0);
 
-        let shape: Vec<usize> = output.shape().to_vec();
+        let shape = &prepared.plan.outputs[0].1;
         let found = values::<B>(Autodiff::<B>::inner(output.clone()));
-        let judged = loss::judge(loss, &found, &shape, &batch.targets)?;
+        let judged = loss::judge(loss, &found, shape, &batch.targets)?;
         // The sum of output ⊙ ∂loss/∂output has the loss's gradient, whatever the loss.
-        let slopes = Autodiff::<B>::from_inner(tensor::<B>(judged.gradient, &shape, &self.device));
+        let slopes = Autodiff::<B>::from_inner(tensor::<B>(judged.gradient, shape, &self.device));
         let root = Autodiff::<B>::float_sum(Autodiff::<B>::float_mul(output, slopes));
         let mut gradients = Autodiff::<B>::backward(root);
 

@@ -4,7 +4,7 @@
 mod support;
 
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::cell::Cell;
 
 use evenhand_models::{
     Batch, Limits, LoadOptions, Loss, Model, ModelError, Predictor, Targets, Trainer, shipped,
@@ -13,23 +13,25 @@ use prost::Message;
 use support::{Attr, Builder, Dim, next};
 use tract_onnx::pb;
 
-/// Counts what is allocated and remembers the most.
+/// Counts what this thread allocates and remembers the most.
 struct Counting;
 
-static NOW: AtomicUsize = AtomicUsize::new(0);
-static PEAK: AtomicUsize = AtomicUsize::new(0);
+thread_local! {
+    static NOW: Cell<isize> = const { Cell::new(0) };
+    static PEAK: Cell<isize> = const { Cell::new(0) };
+}
 
 #[allow(unsafe_code)]
-// SAFETY: every call is handed to the system's allocator unchanged; only counters are kept besides.
+// SAFETY: every call is handed to the system's allocator unchanged; only counters of this thread are kept besides.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let now = NOW.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
-        PEAK.fetch_max(now, Ordering::Relaxed);
+        NOW.set(NOW.get() + layout.size() as isize);
+        PEAK.set(PEAK.get().max(NOW.get()));
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        NOW.fetch_sub(layout.size(), Ordering::Relaxed);
+        NOW.set(NOW.get() - layout.size() as isize);
         unsafe { System.dealloc(pointer, layout) }
     }
 }
@@ -52,7 +54,7 @@ fn options() -> LoadOptions {
 
 /// The most that may be allocated at once, whatever the file: decoding, the values of a run, their gradients, and
 /// tract's copies.
-const MEMORY_MAX: usize = 256 << 20;
+const MEMORY_MAX: isize = 256 << 20;
 
 /// Loads, trains and runs; any outcome but a panic is fine.
 fn exercise(bytes: &[u8]) -> Result<(), ModelError> {
@@ -70,10 +72,11 @@ fn exercise(bytes: &[u8]) -> Result<(), ModelError> {
 }
 
 fn within_memory(what: &str, work: impl FnOnce()) {
-    let before = NOW.load(Ordering::Relaxed);
-    PEAK.store(before, Ordering::Relaxed);
+    let before = NOW.replace(0);
+    PEAK.set(0);
     work();
-    let used = PEAK.load(Ordering::Relaxed).saturating_sub(before);
+    let used = PEAK.get();
+    NOW.set(NOW.get() + before);
     assert!(used <= MEMORY_MAX, "{what} took {used} bytes");
 }
 

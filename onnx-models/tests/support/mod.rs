@@ -1,5 +1,5 @@
 //! A small builder of ONNX files for tests.
-#![allow(dead_code, clippy::unwrap_used)]
+#![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
 
 use prost::Message;
 use tract_onnx::pb;

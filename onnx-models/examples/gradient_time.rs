@@ -1,0 +1,81 @@
+//! Times one gradient step of shipped models, for `bench/compare.py`: one JSON object a line on stdout.
+//!
+//!     cargo run --release -p evenhand-models --example gradient_time
+#![allow(clippy::unwrap_used)]
+
+use std::time::Instant;
+
+use evenhand_models::{Batch, LoadOptions, Loss, Model, Predictor, Targets, Trainer, shipped};
+
+struct Case {
+    name: &'static str,
+    shape: &'static [usize],
+    loss: Loss,
+    classes: u32,
+}
+
+const CASES: &[Case] = &[
+    Case { name: "mnist-cnn", shape: &[3, 1, 32, 32], loss: Loss::Nll, classes: 10 },
+    Case { name: "mnist-cnn", shape: &[32, 1, 32, 32], loss: Loss::Nll, classes: 10 },
+    Case { name: "electricity-rnn", shape: &[4, 24, 5], loss: Loss::Mse, classes: 0 },
+    Case { name: "electricity-rnn", shape: &[4, 96, 5], loss: Loss::Mse, classes: 0 },
+    Case { name: "cifar-cnn", shape: &[32, 3, 32, 32], loss: Loss::Nll, classes: 10 },
+    Case { name: "path-cnn", shape: &[32, 3, 28, 28], loss: Loss::Nll, classes: 9 },
+    Case { name: "hft-mlp", shape: &[32, 144], loss: Loss::Nll, classes: 3 },
+    Case { name: "electricity-mlp", shape: &[32, 520], loss: Loss::Mse, classes: 0 },
+    Case { name: "dqn-grid", shape: &[32, 4, 10, 10], loss: Loss::Mse, classes: 0 },
+    Case { name: "dqn-nature", shape: &[32, 4, 84, 84], loss: Loss::Mse, classes: 0 },
+];
+
+fn main() {
+    let wanted = std::env::args().nth(1).unwrap_or_default();
+    for case in CASES.iter().filter(|case| case.name.contains(&wanted)) {
+        let model = Model::load(shipped::by_name(case.name).unwrap(), &LoadOptions::default()).unwrap();
+        let mut weights = model.initial_weights();
+        let mut trainer = Trainer::new(&model);
+        let count: usize = case.shape.iter().product();
+        let inputs: Vec<f32> = (0..count).map(|i| ((i * 7919) % 1009) as f32 / 504.5 - 1.0).collect();
+        let outputs = trainer.forward(&weights, &inputs, case.shape).unwrap().0.len();
+        let targets = match case.classes {
+            0 => Targets::Values(vec![0.1; outputs]),
+            classes => Targets::Classes((0..case.shape[0] as u32).map(|i| i % classes).collect()),
+        };
+        let batch = Batch { inputs, shape: case.shape.to_vec(), targets };
+
+        let gradient = median(|| {
+            let step = trainer.gradient(&weights, &batch, case.loss).unwrap();
+            weights.iter_mut().zip(&step.gradient).for_each(|(w, g)| *w -= 1e-4 * g);
+        });
+        let mut one = case.shape.to_vec();
+        one[0] = 1;
+        let sample = &batch.inputs[..one.iter().product()];
+        let mut predictor = Predictor::new(&model, &weights).unwrap();
+        predictor.predict(sample, &one).unwrap();
+        let predict = median(|| drop(predictor.predict(sample, &one).unwrap()));
+        let swap = median(|| {
+            predictor.set_weights(&weights).unwrap();
+            predictor.predict(sample, &one).unwrap();
+        });
+        println!(
+            r#"{{"model":"{}","batch":{},"shape":{:?},"gradient_us":{gradient:.1},"predict_us":{predict:.1},"swap_and_predict_us":{swap:.1}}}"#,
+            case.name, case.shape[0], case.shape
+        );
+    }
+}
+
+/// The median time of many runs in microseconds, after some to warm up; about a second in all.
+fn median(mut work: impl FnMut()) -> f64 {
+    let begin = Instant::now();
+    work();
+    let rounds = (0.7 / begin.elapsed().as_secs_f64().max(1e-6)).clamp(5.0, 3000.0) as usize;
+    (0..rounds / 5).for_each(|_| work());
+    let mut times: Vec<f64> = (0..rounds)
+        .map(|_| {
+            let begin = Instant::now();
+            work();
+            begin.elapsed().as_secs_f64() * 1e6
+        })
+        .collect();
+    times.sort_by(f64::total_cmp);
+    times[rounds / 2]
+}
