@@ -17,8 +17,10 @@ pub(crate) enum Kernel {
     Binary(Binary),
     /// Operands of equal rank; leading dimensions broadcast.
     MatMul,
-    /// x, weight `[inputs, outputs]`, bias `[outputs]`.
-    Linear,
+    /// x `[rows, inputs]`, weight `[inputs, outputs]` or its transpose, bias `[outputs]`.
+    Linear {
+        transposed: bool,
+    },
     Conv(Conv),
     MaxPool(Window),
     AveragePool(Window),
@@ -116,13 +118,14 @@ impl Cell {
     }
 }
 
-/// Runs a plan. `dropout` is the generator of masks while training, and none otherwise.
+/// Runs a plan with `run` for each kernel. `dropout` draws the masks while training, and is none otherwise.
 pub(crate) fn execute<B: Backend>(
     plan: &Plan,
     inputs: Vec<FloatTensor<B>>,
     parameters: &[FloatTensor<B>],
     constants: &[FloatTensor<B>],
     mut dropout: Option<&mut ChaCha8Rng>,
+    run: impl Fn(&Kernel, Vec<FloatTensor<B>>) -> FloatTensor<B>,
 ) -> Vec<FloatTensor<B>> {
     let mut slots: Vec<Option<FloatTensor<B>>> = vec![None; plan.slots];
     for ((slot, _), tensor) in plan.inputs.iter().zip(inputs) {
@@ -139,8 +142,12 @@ pub(crate) fn execute<B: Backend>(
             let tensor = if last { slots[slot].take() } else { slots[slot].clone() };
             tensor.expect("a plan uses a value only after the step that computes it")
         });
-        let operands: Vec<FloatTensor<B>> = operands.collect();
-        slots[step.output] = Some(run::<B>(&step.kernel, operands, &mut dropout));
+        let mut operands: Vec<FloatTensor<B>> = operands.collect();
+        slots[step.output] = Some(match (&step.kernel, &mut dropout) {
+            (Kernel::Dropout(_), None) => operands.swap_remove(0),
+            (Kernel::Dropout(ratio), Some(random)) => drop_some::<B>(operands.swap_remove(0), *ratio, random),
+            (kernel, _) => run(kernel, operands),
+        });
     }
     let output = |(slot, _): &(usize, _)| slots[*slot].clone().expect("every output of a plan is computed");
     plan.outputs.iter().map(output).collect()
@@ -179,11 +186,18 @@ fn shape(dims: &[usize]) -> Shape {
     Shape::from(if dims.is_empty() { vec![1] } else { dims.to_vec() })
 }
 
-fn run<B: Backend>(
-    kernel: &Kernel,
-    operands: Vec<FloatTensor<B>>,
-    dropout: &mut Option<&mut ChaCha8Rng>,
-) -> FloatTensor<B> {
+/// Values dropped at random, the others scaled up to keep the mean.
+fn drop_some<B: Backend>(x: FloatTensor<B>, ratio: f32, random: &mut ChaCha8Rng) -> FloatTensor<B> {
+    let dims: Vec<usize> = x.shape().to_vec();
+    let keep = 1.0 / (1.0 - ratio);
+    let limit = (f64::from(ratio) * f64::from(u32::MAX)) as u32;
+    let mask = (0..dims.iter().product()).map(|_| if random.next_u32() < limit { 0.0 } else { keep });
+    let mask = tensor::<B>(mask.collect(), &dims, &x.device());
+    B::float_mul(x, mask)
+}
+
+/// A kernel as a composition of burn's operations.
+pub(crate) fn composed<B: Backend>(kernel: &Kernel, operands: Vec<FloatTensor<B>>) -> FloatTensor<B> {
     let mut operands = operands.into_iter();
     let mut next = || operands.next().expect("a kernel is emitted with its operands");
     match kernel {
@@ -202,9 +216,9 @@ fn run<B: Backend>(
             let (a, b) = (next(), next());
             B::float_matmul(a, b)
         }
-        Kernel::Linear => {
+        Kernel::Linear { transposed } => {
             let (x, weight, bias) = (next(), next(), next());
-            B::linear(x, weight, Some(bias))
+            B::linear(x, if *transposed { B::float_transpose(weight) } else { weight }, Some(bias))
         }
         Kernel::Conv(conv) => {
             let (x, weight, bias) = (next(), next(), operands.next());
@@ -233,21 +247,7 @@ fn run<B: Backend>(
             B::float_select(x, *axis, chosen)
         }
         Kernel::Concat(axis) => B::float_cat(operands.collect(), *axis),
-        Kernel::Dropout(ratio) => {
-            let x = next();
-            match dropout {
-                None => x,
-                Some(random) => {
-                    let dims: Vec<usize> = x.shape().to_vec();
-                    let keep = 1.0 / (1.0 - ratio);
-                    let limit = (f64::from(*ratio) * f64::from(u32::MAX)) as u32;
-                    let mask = (0..dims.iter().product())
-                        .map(|_| if random.next_u32() < limit { 0.0 } else { keep });
-                    let mask = tensor::<B>(mask.collect(), &dims, &x.device());
-                    B::float_mul(x, mask)
-                }
-            }
-        }
+        Kernel::Dropout(_) => next(),
         Kernel::Recurrent(cell) => {
             let operands = recurrent::Operands {
                 x: next(),

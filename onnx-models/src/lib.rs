@@ -15,8 +15,11 @@
 //! # Ok::<(), evenhand_models::ModelError>(())
 //! ```
 
+mod engine;
 mod error;
 mod export;
+#[cfg(feature = "flex")]
+mod fused;
 mod graph;
 mod infer;
 mod kernel;
@@ -34,6 +37,7 @@ mod seed;
 pub mod shipped;
 mod train;
 
+pub use engine::Engine;
 pub use error::{GraphError, ModelError, NodeError, TensorError};
 pub use infer::Predictor;
 pub use limits::Limits;

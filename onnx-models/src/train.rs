@@ -9,6 +9,7 @@ use burn_backend::{AutodiffBackend, Backend};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 
+use crate::engine::Engine;
 use crate::error::{ModelError, Result};
 use crate::kernel::{execute, tensor, values};
 use crate::loss::{self, Loss, Targets};
@@ -70,7 +71,7 @@ pub struct Sgd {
 const PLANS_MAX: usize = 8;
 
 /// Computes losses and gradients; keeps what it has planned for each input shape.
-pub struct Trainer<B: Backend = DefaultBackend> {
+pub struct Trainer<B: Engine = DefaultBackend> {
     model: Model,
     device: Device<B>,
     plans: Vec<Rc<Prepared<B>>>,
@@ -90,7 +91,7 @@ impl Trainer<DefaultBackend> {
     }
 }
 
-impl<B: Backend> Trainer<B> {
+impl<B: Engine> Trainer<B> {
     /// A trainer on a given backend; the seed is for dropout masks.
     pub fn on(model: &Model, seed: u64) -> Self {
         Trainer {
@@ -116,8 +117,14 @@ impl<B: Backend> Trainer<B> {
         let inputs =
             self.inputs(&prepared.plan, &batch.inputs).into_iter().map(Autodiff::<B>::from_inner).collect();
         let constants: Vec<_> = prepared.constants.iter().cloned().map(Autodiff::<B>::from_inner).collect();
-        let mut outputs =
-            execute::<Autodiff<B>>(&prepared.plan, inputs, &parameters, &constants, Some(&mut self.dropout));
+        let mut outputs = execute::<Autodiff<B>>(
+            &prepared.plan,
+            inputs,
+            &parameters,
+            &constants,
+            Some(&mut self.dropout),
+            B::track,
+        );
         let output = outputs.swap_remove(0);
 
         let shape = &prepared.plan.outputs[0].1;
@@ -197,7 +204,8 @@ impl<B: Backend> Trainer<B> {
         let prepared = self.prepare(weights, inputs, shape)?;
         let parameters: Vec<_> = self.parameters(weights).collect();
         let inputs = self.inputs(&prepared.plan, inputs);
-        let mut outputs = execute::<B>(&prepared.plan, inputs, &parameters, &prepared.constants, None);
+        let mut outputs =
+            execute::<B>(&prepared.plan, inputs, &parameters, &prepared.constants, None, B::run);
         Ok((values::<B>(outputs.swap_remove(0)), prepared.plan.outputs[0].1.clone()))
     }
 

@@ -34,13 +34,12 @@ impl Gemm {
         if self.transpose_a {
             a = node.permute(&a, vec![1, 0])?;
         }
-        if self.transpose_b {
-            b = node.permute(&b, vec![1, 0])?;
+        let (depth, columns) =
+            if self.transpose_b { (b.shape[1], b.shape[0]) } else { (b.shape[0], b.shape[1]) };
+        if a.shape[1] != depth {
+            return shapes(format!("{:?} × [{depth}, {columns}]", a.shape));
         }
-        if a.shape[1] != b.shape[0] {
-            return shapes(format!("{:?} × {:?}", a.shape, b.shape));
-        }
-        let shape = vec![a.shape[0], b.shape[1]];
+        let shape = vec![a.shape[0], columns];
         let c = match c {
             Some(c) if broadcast_shape(&shape, &c.shape).as_ref() != Ok(&shape) => {
                 return shapes(format!("{:?} does not broadcast to {shape:?}", c.shape));
@@ -50,9 +49,13 @@ impl Gemm {
         };
         match c {
             Some(c) if self.alpha == 1.0 && c.shape == [shape[1]] => {
-                Ok(vec![node.emit(Kernel::Linear, &[&a, &b, &c], shape)?.into()])
+                let kernel = Kernel::Linear { transposed: self.transpose_b };
+                Ok(vec![node.emit(kernel, &[&a, &b, &c], shape)?.into()])
             }
             c => {
+                if self.transpose_b {
+                    b = node.permute(&b, vec![1, 0])?;
+                }
                 let mut out = node.emit(Kernel::MatMul, &[&a, &b], shape)?;
                 if self.alpha != 1.0 {
                     out = node.unary(kernel::Unary::MulScalar(self.alpha), &out)?;

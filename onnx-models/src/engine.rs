@@ -1,0 +1,27 @@
+//! How a backend runs kernels: composed of burn's operations, or fused where it has better.
+
+use burn_autodiff::Autodiff;
+use burn_backend::Backend;
+use burn_backend::tensor::FloatTensor;
+
+use crate::kernel::Kernel;
+pub(crate) use crate::kernel::composed;
+
+/// A backend that models can be trained on.
+#[allow(private_interfaces)]
+pub trait Engine: Backend {
+    /// Runs a kernel.
+    #[doc(hidden)]
+    fn run(kernel: &Kernel, operands: Vec<FloatTensor<Self>>) -> FloatTensor<Self> {
+        composed::<Self>(kernel, operands)
+    }
+
+    /// Runs a kernel and records how to differentiate it.
+    #[doc(hidden)]
+    fn track(kernel: &Kernel, operands: Vec<FloatTensor<Autodiff<Self>>>) -> FloatTensor<Autodiff<Self>> {
+        composed::<Autodiff<Self>>(kernel, operands)
+    }
+}
+
+#[cfg(feature = "ndarray")]
+impl Engine for burn_ndarray::NdArray {}

@@ -1,0 +1,138 @@
+//! Operations with a derivative written by hand, for the flex backend.
+//!
+//! burn's autodiff composes derivatives of elementary operations, which for convolutions and recurrent layers costs
+//! several times what the mathematics needs. These operations take their place on the same tape. The other backend keeps
+//! the composed ones, so each checks the other.
+
+mod activation;
+mod conv;
+mod gemm;
+mod linear;
+mod pool;
+mod recurrent;
+
+use std::fmt::Debug;
+
+use burn_autodiff::Autodiff;
+use burn_autodiff::checkpoint::base::Checkpointer;
+use burn_autodiff::checkpoint::strategy::NoCheckpointing;
+use burn_autodiff::grads::Gradients;
+use burn_autodiff::ops::{Backward, Ops, OpsKind};
+use burn_backend::tensor::FloatTensor;
+use burn_backend::{Bytes, DType, Shape};
+use burn_flex::{Flex, FlexTensor, Layout};
+
+use crate::engine::{Engine, composed};
+use crate::kernel::Kernel;
+
+type Tracked = FloatTensor<Autodiff<Flex>>;
+
+/// An operation of `N` tensors and its derivative.
+trait Fused<const N: usize>: Debug + Clone + Send + 'static {
+    /// What the derivative needs.
+    type Saved: Debug + Clone + Send + 'static;
+
+    fn forward(&self, inputs: [FlexTensor; N]) -> (FlexTensor, Self::Saved);
+
+    /// The gradients of the inputs that are wanted, given that of the output.
+    fn backward(
+        &self,
+        saved: Self::Saved,
+        gradient: FlexTensor,
+        wanted: [bool; N],
+    ) -> [Option<FlexTensor>; N];
+}
+
+#[derive(Debug)]
+struct Step<F>(F);
+
+impl<F: Fused<N>, const N: usize> Backward<Flex, N> for Step<F> {
+    type State = F::Saved;
+
+    fn backward(self, ops: Ops<F::Saved, N>, gradients: &mut Gradients, _: &mut Checkpointer) {
+        let gradient = gradients.consume::<Flex>(&ops.node);
+        let wanted = ops.parents.each_ref().map(Option::is_some);
+        let found = self.0.backward(ops.state, gradient, wanted);
+        for (parent, gradient) in ops.parents.into_iter().zip(found) {
+            if let (Some(parent), Some(gradient)) = (parent, gradient) {
+                gradients.register::<Flex>(parent.id, gradient);
+            }
+        }
+    }
+}
+
+fn track<F: Fused<N>, const N: usize>(op: F, inputs: Vec<Tracked>) -> Tracked {
+    let inputs: [Tracked; N] =
+        inputs.try_into().unwrap_or_else(|_| unreachable!("a kernel is emitted with its operands"));
+    let guards = inputs.each_ref().map(|input| input.node());
+    let primitives = inputs.map(|input| input.into_primitive());
+    match Step(op.clone()).prepare::<NoCheckpointing>(guards).compute_bound().stateful() {
+        OpsKind::Tracked(prep) => {
+            let (output, saved) = op.forward(primitives);
+            prep.finish(saved, output)
+        }
+        OpsKind::UnTracked(prep) => prep.finish(op.forward(primitives).0),
+    }
+}
+
+fn run<F: Fused<N>, const N: usize>(op: F, inputs: Vec<FlexTensor>) -> FlexTensor {
+    let inputs: [FlexTensor; N] =
+        inputs.try_into().unwrap_or_else(|_| unreachable!("a kernel is emitted with its operands"));
+    op.forward(inputs).0
+}
+
+/// Calls `$with` on the fused operation of a kernel, or composes it where there is none.
+macro_rules! dispatch {
+    ($kernel:expr, $operands:expr, $with:ident, $backend:ty) => {{
+        let operands = $operands;
+        match $kernel {
+            Kernel::Unary(op) => match activation::Activation::of(*op) {
+                Some(op) => $with(op, operands),
+                None => composed::<$backend>($kernel, operands),
+            },
+            Kernel::LogSoftmax(dim) => $with(activation::LogSoftmax { dim: *dim }, operands),
+            Kernel::Linear { transposed } => $with(linear::Linear { transposed: *transposed }, operands),
+            Kernel::Conv(conv) if operands.len() == 3 => $with::<_, 3>(conv::Conv(conv.clone()), operands),
+            Kernel::Conv(conv) => $with::<_, 2>(conv::Conv(conv.clone()), operands),
+            Kernel::MaxPool(window) => $with(pool::Max(window.clone()), operands),
+            Kernel::Recurrent(cell) if operands.len() == 6 => {
+                $with::<_, 6>(recurrent::Recurrent(*cell), operands)
+            }
+            Kernel::Recurrent(cell) => $with::<_, 5>(recurrent::Recurrent(*cell), operands),
+            _ => composed::<$backend>($kernel, operands),
+        }
+    }};
+}
+
+#[allow(private_interfaces)]
+impl Engine for Flex {
+    fn run(kernel: &Kernel, operands: Vec<FlexTensor>) -> FlexTensor {
+        dispatch!(kernel, operands, run, Flex)
+    }
+
+    fn track(kernel: &Kernel, operands: Vec<Tracked>) -> Tracked {
+        dispatch!(kernel, operands, track, Autodiff<Flex>)
+    }
+}
+
+/// A tensor of these values.
+fn tensor(data: Vec<f32>, shape: &[usize]) -> FlexTensor {
+    FlexTensor::new(Bytes::from_elems(data), Layout::contiguous(Shape::from(shape.to_vec())), DType::F32)
+}
+
+fn shape<const D: usize>(x: &FlexTensor) -> [usize; D] {
+    x.layout().shape().dims()
+}
+
+/// The same tensor with its values in row-major order without gaps.
+fn dense(x: FlexTensor) -> FlexTensor {
+    match x.as_slice::<f32>() {
+        Some(_) => x,
+        None => x.to_contiguous(),
+    }
+}
+
+/// The values of a dense tensor.
+fn values(x: &FlexTensor) -> &[f32] {
+    x.as_slice().expect("the tensor was made dense")
+}
