@@ -1,2 +1,208 @@
-//! The coordinator as a program.
-fn main() {}
+//! The coordinator as a program: data on stdout, logs on stderr, exit codes as in `sysexits.h`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use evenhand_coordinator::broker::{BrokerOptions, COORDINATOR, EmbeddedBroker};
+use evenhand_coordinator::config::{self, BrokerChoice, Config};
+use evenhand_coordinator::federation::Federation;
+use evenhand_coordinator::shell::{Connection, Coordinator, Outcome, Report, ShellError};
+use evenhand_link::Broker;
+use evenhand_protocol::exit::Exit;
+use evenhand_protocol::message::Phase;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc;
+use tracing_subscriber::EnvFilter;
+
+/// Coordinates a federation of nodes that learn one model together, fairly.
+///
+/// Exit codes: 0 done, 64 wrong command line, 65 bad data or state, 69 broker unreachable, 70 defect,
+/// 78 wrong configuration, 130 interrupted. Logs go to stderr; RUST_LOG chooses how much.
+#[derive(Debug, Parser)]
+#[command(name = "evenhand-coordinator", version)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run the federation until it is finished.
+    Run {
+        /// The configuration; without it, the defaults.
+        #[arg(long)]
+        config: Option<PathBuf>,
+    },
+    /// Say whether a configuration is right.
+    CheckConfig {
+        /// The configuration.
+        config: PathBuf,
+    },
+    /// Print the commented default configuration.
+    PrintConfig,
+    /// Print the version.
+    Version,
+}
+
+/// A failure, and the code the program ends with.
+struct Failure {
+    exit: Exit,
+    error: anyhow::Error,
+}
+
+impl Failure {
+    fn new(exit: Exit, error: impl Into<anyhow::Error>) -> Self {
+        Self { exit, error: error.into() }
+    }
+}
+
+impl From<ShellError> for Failure {
+    fn from(error: ShellError) -> Self {
+        Self::new(error.exit(), error)
+    }
+}
+
+fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            let exit = if error.use_stderr() { Exit::Usage } else { Exit::Ok };
+            // If the terminal is gone, the exit code still tells.
+            let _unseen = error.print();
+            return ExitCode::from(u8::from(exit));
+        }
+    };
+    let result = match arguments.command {
+        Command::Run { config } => run(config),
+        Command::CheckConfig { config } => load(Some(config)).map(|_| println!("the configuration is right")),
+        Command::PrintConfig => {
+            print!("{}", config::DEFAULT);
+            Ok(())
+        }
+        Command::Version => {
+            println!("evenhand-coordinator {}", env!("CARGO_PKG_VERSION"));
+            Ok(())
+        }
+    };
+    let exit = match result {
+        Ok(()) => Exit::Ok,
+        Err(Failure { exit, error }) => {
+            eprintln!("evenhand-coordinator: {error:#}");
+            exit
+        }
+    };
+    ExitCode::from(u8::from(exit))
+}
+
+fn load(path: Option<PathBuf>) -> Result<Config, Failure> {
+    let config = match &path {
+        Some(path) => Config::load(path),
+        None => Ok(Config::default()),
+    };
+    config.map_err(|error| Failure::new(Exit::Config, error))
+}
+
+fn run(path: Option<PathBuf>) -> Result<(), Failure> {
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    let config = load(path)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::new(Exit::Software, error))?;
+    runtime.block_on(coordinate(config))
+}
+
+async fn coordinate(config: Config) -> Result<(), Failure> {
+    let wrong = |error| Failure::new(Exit::Config, error);
+    let rules = config.rules().map_err(|error| Failure::new(Exit::Config, error))?;
+    let federation = Federation::new(rules, config.blueprint().map_err(wrong)?);
+    // Held until the end: dropping it stops the broker.
+    let (connection, _broker) = link_up(&config).await?;
+    let coordinator = Coordinator::connect(connection, federation).await?;
+    let handle = coordinator.handle();
+    let (reports, mut rounds) = mpsc::unbounded_channel();
+    let log = tokio::spawn(async move {
+        while let Some(report) = rounds.recv().await {
+            tell(&report);
+        }
+    });
+    let running = coordinator.run(reports);
+    tokio::pin!(running);
+    let (outcome, interrupted) = tokio::select! {
+        outcome = &mut running => (outcome, false),
+        () = asked_to_stop() => {
+            handle.stop();
+            (running.await, true)
+        }
+    };
+    let Outcome { federation, traffic } = outcome?;
+    // It ends when the reports do.
+    let _told = log.await;
+    tracing::info!(
+        round = federation.round(),
+        phase = ?federation.phase(),
+        bytes_up = traffic.bytes_up,
+        bytes_down = traffic.bytes_down,
+        "the coordinator ends"
+    );
+    match (federation.phase(), federation.failure()) {
+        (_, Some(cause)) => Err(Failure::new(Exit::Data, cause.clone())),
+        (Phase::Finished, _) => Ok(()),
+        _ if interrupted => Err(Failure::new(Exit::Interrupted, anyhow::anyhow!("interrupted"))),
+        _ => Ok(()),
+    }
+}
+
+/// The connection that is configured, and the broker if it is our own.
+async fn link_up(config: &Config) -> Result<(Connection, Option<EmbeddedBroker>), Failure> {
+    let wrong = |error| Failure::new(Exit::Config, error);
+    let (broker, tls, own) = match config.broker().map_err(wrong)? {
+        BrokerChoice::External { broker, tls } => (broker, tls, None),
+        BrokerChoice::Embedded { listen, access } => {
+            let password = access.password().map(str::to_owned);
+            let own = EmbeddedBroker::start(BrokerOptions::new(listen, access))
+                .await
+                .map_err(|source| ShellError::Listen { address: listen, source })?;
+            tracing::info!(address = %own.address(), "the embedded broker listens");
+            let broker = Broker::parse(&own.url()).map_err(|error| wrong(error.into()))?;
+            let broker = match password {
+                Some(password) => broker.with_credentials(COORDINATOR, password),
+                None => broker,
+            };
+            (broker, None, Some(own))
+        }
+    };
+    let payload_bytes_max = config.broker.payload_bytes_max;
+    Ok((Connection { tls, payload_bytes_max, ..Connection::new(broker) }, own))
+}
+
+/// Waits for Ctrl-C, or for the service manager.
+async fn asked_to_stop() {
+    let (Ok(mut interrupt), Ok(mut terminate)) =
+        (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
+    else {
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+    }
+}
+
+fn tell(report: &Report) {
+    let record = &report.closed.record;
+    let verdict = record.verdict.as_ref();
+    tracing::info!(
+        round = record.round,
+        phase = ?record.phase,
+        asked = record.asked().count(),
+        arrived = record.arrived(),
+        loss = record.loss,
+        p_value = verdict.and_then(|verdict| verdict.p_value),
+        stop = verdict.is_some_and(|verdict| verdict.stop),
+        seconds = report.seconds,
+        "round closed"
+    );
+}

@@ -264,7 +264,8 @@ fn rounds_keep_their_distance() {
 fn a_node_that_holds_the_weights_is_not_sent_them_again() {
     let initial = Digest::of_weights(&[0.0]);
     let mut world = World::new(settings(2), 1);
-    world.step(Input::Status { node: node("a"), status: birth(1, Some(initial)) });
+    world.born("a", 1);
+    world.step(Input::Status { node: node("a"), status: birth(2, Some(initial)) });
     world.born("b", 1);
     assert!(world.tasks[0].1.weights().is_none() && world.tasks[1].1.weights().is_some());
     // A node that lost them after all, and was drawn, gets them.

@@ -1,0 +1,325 @@
+//! What the broker knows: sessions, subscriptions, retained messages. No I/O.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use rumqttc::QoS;
+use tokio::sync::Notify;
+
+use super::access::Rights;
+use super::topics::Tree;
+use super::{BrokerFigures, BrokerOptions};
+
+/// Messages a client may have unacknowledged.
+const IN_FLIGHT_MAX: usize = 64;
+
+/// What a waiting message costs besides its payload.
+const OVERHEAD_BYTES: usize = 128;
+
+/// A message, shared by everybody who gets it.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Letter {
+    pub(super) topic: String,
+    pub(super) payload: Bytes,
+    pub(super) qos: QoS,
+    pub(super) retain: bool,
+}
+
+/// A letter on its way to one client.
+#[derive(Debug, Clone)]
+pub(super) struct Delivery {
+    pub(super) letter: Arc<Letter>,
+    pub(super) qos: QoS,
+    /// Whether it was kept from before the subscription.
+    pub(super) kept: bool,
+    /// Its packet id, once it has one.
+    pub(super) id: u16,
+    /// Whether it may have arrived before.
+    pub(super) again: bool,
+}
+
+impl Delivery {
+    fn bytes(&self) -> usize {
+        self.letter.payload.len() + OVERHEAD_BYTES
+    }
+}
+
+/// A connection's number, and how to wake its writer. The number is never used twice.
+#[derive(Debug, Clone)]
+pub(super) struct Ticket {
+    pub(super) client: Arc<str>,
+    pub(super) number: u64,
+    pub(super) wake: Arc<Notify>,
+}
+
+#[derive(Debug)]
+struct Connection {
+    number: u64,
+    wake: Arc<Notify>,
+    will: Option<Letter>,
+    rights: Rights,
+}
+
+#[derive(Debug, Default)]
+struct Session {
+    connection: Option<Connection>,
+    /// Whether it ends with its connection.
+    clean: bool,
+    subscriptions: BTreeMap<String, QoS>,
+    waiting: VecDeque<Delivery>,
+    in_flight: VecDeque<Delivery>,
+    /// Of both queues.
+    bytes: usize,
+    last_id: u16,
+    dropping: bool,
+}
+
+impl Session {
+    fn next_id(&mut self) -> u16 {
+        loop {
+            self.last_id = self.last_id.checked_add(1).unwrap_or(1);
+            if self.in_flight.iter().all(|delivery| delivery.id != self.last_id) {
+                return self.last_id;
+            }
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Hub {
+    sessions: HashMap<Arc<str>, Session>,
+    tree: Tree,
+    retained: BTreeMap<String, Arc<Letter>>,
+    session_bytes_max: usize,
+    waiting_bytes_max: usize,
+    sessions_max: usize,
+    connections: u64,
+    figures: BrokerFigures,
+    /// Rung when a queue that holds nodes back has room again.
+    pub(super) room: Arc<Notify>,
+}
+
+impl Hub {
+    pub(super) fn new(options: &BrokerOptions) -> Self {
+        Self {
+            sessions: HashMap::new(),
+            tree: Tree::default(),
+            retained: BTreeMap::new(),
+            session_bytes_max: options.session_bytes_max,
+            waiting_bytes_max: options.waiting_bytes_max,
+            sessions_max: options.sessions_max,
+            connections: 0,
+            figures: BrokerFigures::default(),
+            room: Arc::default(),
+        }
+    }
+
+    pub(super) fn figures(&self) -> BrokerFigures {
+        BrokerFigures {
+            connections: self.sessions.values().filter(|session| session.connection.is_some()).count(),
+            sessions: self.sessions.len(),
+            retained: self.retained.len(),
+            ..self.figures
+        }
+    }
+
+    /// A name for a client that gives none.
+    pub(super) fn nameless(&self) -> String {
+        format!("nameless-{}", self.connections + 1)
+    }
+
+    /// Lets a client in, and says whether it was known. An older connection of the same name is over,
+    /// and its will is published before anything the new one says. None if there is no room.
+    pub(super) fn connect(
+        &mut self,
+        client: &str,
+        clean: bool,
+        will: Option<Letter>,
+        rights: Rights,
+    ) -> Option<(Ticket, bool)> {
+        self.end(client, None, false);
+        if clean {
+            self.forget(client);
+        }
+        if !self.sessions.contains_key(client) && self.sessions.len() >= self.sessions_max {
+            return None;
+        }
+        self.connections += 1;
+        let known = self.sessions.contains_key(client);
+        let client: Arc<str> = client.into();
+        let ticket = Ticket { client: Arc::clone(&client), number: self.connections, wake: Arc::default() };
+        let session = self.sessions.entry(client).or_default();
+        session.clean = clean;
+        // What was not acknowledged goes out again first, under its old ids.
+        for mut delivery in session.in_flight.drain(..).rev() {
+            delivery.again = true;
+            session.waiting.push_front(delivery);
+        }
+        session.connection =
+            Some(Connection { number: ticket.number, wake: Arc::clone(&ticket.wake), will, rights });
+        ticket.wake.notify_one();
+        Some((ticket, known))
+    }
+
+    /// A connection is over: in peace, or not, and then its will speaks.
+    pub(super) fn disconnect(&mut self, ticket: &Ticket, in_peace: bool) {
+        self.end(&ticket.client, Some(ticket.number), in_peace);
+    }
+
+    fn end(&mut self, client: &str, number: Option<u64>, in_peace: bool) {
+        let Some(session) = self.sessions.get_mut(client) else { return };
+        let current = |connection: &mut Connection| number.is_none_or(|number| connection.number == number);
+        let Some(connection) = session.connection.take_if(current) else { return };
+        let clean = session.clean;
+        connection.wake.notify_one();
+        // Nodes held back by it must not wait for it.
+        self.room.notify_waiters();
+        if clean {
+            self.forget(client);
+        }
+        if let Some(will) = connection.will.filter(|_| !in_peace) {
+            self.publish(will);
+        }
+    }
+
+    fn forget(&mut self, client: &str) {
+        if let Some(session) = self.sessions.remove(client) {
+            self.figures.waiting_bytes -= session.bytes;
+            for filter in session.subscriptions.keys() {
+                self.tree.remove(filter, client);
+            }
+        }
+    }
+
+    /// The session, while the ticket's connection is still the client's.
+    fn session_mut(&mut self, ticket: &Ticket) -> Option<&mut Session> {
+        let session = self.sessions.get_mut(&ticket.client)?;
+        let current = session.connection.as_ref().is_some_and(|c| c.number == ticket.number);
+        current.then_some(session)
+    }
+
+    /// Subscribes, and delivers what was retained.
+    pub(super) fn subscribe(&mut self, ticket: &Ticket, filter: &str, qos: QoS) {
+        let Some(session) = self.session_mut(ticket) else { return };
+        session.subscriptions.insert(filter.to_owned(), qos);
+        self.tree.insert(filter, &ticket.client, qos);
+        // A filter without wildcards is a topic: most are, and need no search.
+        let kept: Vec<Arc<Letter>> = if filter.contains(['+', '#']) {
+            let matching = self.retained.iter().filter(|(topic, _)| rumqttc::matches(topic, filter));
+            matching.map(|(_, letter)| Arc::clone(letter)).collect()
+        } else {
+            self.retained.get(filter).into_iter().map(Arc::clone).collect()
+        };
+        for letter in kept {
+            self.enqueue(&ticket.client, letter, qos, true);
+        }
+    }
+
+    pub(super) fn unsubscribe(&mut self, ticket: &Ticket, filter: &str) {
+        if let Some(session) = self.session_mut(ticket)
+            && session.subscriptions.remove(filter).is_some()
+        {
+            self.tree.remove(filter, &ticket.client);
+        }
+    }
+
+    /// Keeps the letter if it is to be kept, and puts it into the queue of everybody who wants it.
+    pub(super) fn publish(&mut self, letter: Letter) {
+        self.figures.received += 1;
+        let letter = Arc::new(letter);
+        if letter.retain && letter.payload.is_empty() {
+            self.retained.remove(&letter.topic);
+        } else if letter.retain {
+            self.retained.insert(letter.topic.clone(), Arc::clone(&letter));
+        }
+        for (client, qos) in self.tree.matching(&letter.topic) {
+            self.enqueue(&client, Arc::clone(&letter), qos, false);
+        }
+    }
+
+    /// Whether a node that published there must wait: the coordinator has not taken in what it was
+    /// sent. Only nodes are held back, and never by each other, so that nobody waits in a circle.
+    pub(super) fn holds_back(&self, topic: &str) -> bool {
+        self.tree.matching(topic).keys().any(|client| {
+            self.sessions.get(client).is_some_and(|session| {
+                let taken_in = session.bytes <= self.session_bytes_max / 2;
+                !taken_in && session.connection.as_ref().is_some_and(|c| !c.rights.is_node())
+            })
+        })
+    }
+
+    fn enqueue(&mut self, client: &Arc<str>, letter: Arc<Letter>, subscribed: QoS, kept: bool) {
+        let Some(session) = self.sessions.get_mut(client) else { return };
+        let qos = if letter.qos < subscribed { letter.qos } else { subscribed };
+        if session.connection.is_none() && qos == QoS::AtMostOnce {
+            return;
+        }
+        let delivery = Delivery { letter, qos, kept, id: 0, again: false };
+        let bytes = delivery.bytes();
+        let fits = session.bytes + bytes <= self.session_bytes_max
+            && self.figures.waiting_bytes + bytes <= self.waiting_bytes_max;
+        if !fits {
+            self.figures.dropped += 1;
+            if !std::mem::replace(&mut session.dropping, true) {
+                tracing::warn!(%client, waiting_bytes = session.bytes, "queue full; messages are dropped");
+            }
+            return;
+        }
+        session.dropping = false;
+        session.bytes += bytes;
+        self.figures.waiting_bytes += bytes;
+        session.waiting.push_back(delivery);
+        if let Some(connection) = &session.connection {
+            connection.wake.notify_one();
+        }
+    }
+
+    /// The next deliveries for a connection: about `bytes` of them, none while too many are
+    /// unacknowledged. None if the connection is over.
+    pub(super) fn take(&mut self, ticket: &Ticket, bytes: usize) -> Option<Vec<Delivery>> {
+        let session = self.session_mut(ticket)?;
+        let (mut taken, mut taken_bytes, mut freed) = (Vec::new(), 0, 0);
+        while taken_bytes < bytes && session.in_flight.len() < IN_FLIGHT_MAX {
+            let Some(mut delivery) = session.waiting.pop_front() else { break };
+            taken_bytes += delivery.bytes();
+            if delivery.qos == QoS::AtMostOnce {
+                freed += delivery.bytes();
+            } else {
+                if delivery.id == 0 {
+                    delivery.id = session.next_id();
+                }
+                session.in_flight.push_back(delivery.clone());
+            }
+            taken.push(delivery);
+        }
+        self.figures.delivered += taken.len() as u64;
+        self.free(ticket, freed);
+        Some(taken)
+    }
+
+    /// The client has taken in a delivery.
+    pub(super) fn acknowledge(&mut self, ticket: &Ticket, id: u16) {
+        let Some(session) = self.session_mut(ticket) else { return };
+        let Some(place) = session.in_flight.iter().position(|delivery| delivery.id == id) else { return };
+        let full = session.in_flight.len() >= IN_FLIGHT_MAX;
+        let freed = session.in_flight.remove(place).map_or(0, |delivery| delivery.bytes());
+        if full {
+            ticket.wake.notify_one();
+        }
+        self.free(ticket, freed);
+    }
+
+    fn free(&mut self, ticket: &Ticket, bytes: usize) {
+        let limit = self.session_bytes_max / 2;
+        if let Some(session) = self.session_mut(ticket) {
+            let before = session.bytes;
+            session.bytes -= bytes;
+            let eased = before > limit && session.bytes <= limit;
+            self.figures.waiting_bytes -= bytes;
+            if eased {
+                self.room.notify_waiters();
+            }
+        }
+    }
+}

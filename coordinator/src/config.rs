@@ -1,0 +1,288 @@
+//! The coordinator's configuration file.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use evenhand_link::{Broker, BrokerError, Tls, TlsError, TlsFiles};
+use evenhand_models::{LoadOptions, Model, ModelError, shipped};
+use evenhand_protocol::identity::Digest;
+use serde::{Deserialize, Serialize};
+
+use crate::broker::Access;
+use crate::fairness::Appraisal;
+use crate::federation::{
+    Admission, Blueprint, Exploitation, Exploration, General, RuleError, Rules, Settings, Training,
+};
+
+/// The commented defaults, as `print-config` shows them.
+pub const DEFAULT: &str = include_str!("default.toml");
+
+/// Everything that can be configured.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Who, how many, how long.
+    pub federation: General,
+    /// The model that is learnt.
+    pub model: ModelConfig,
+    /// What nodes compute.
+    pub training: Training,
+    /// How contributions are told.
+    pub contribution: Appraisal,
+    /// When they are known well enough.
+    pub exploring: Exploration,
+    /// Who is drawn then.
+    pub exploiting: Exploitation,
+    /// Who and what is let in.
+    pub admission: Admission,
+    /// How nodes are reached.
+    pub broker: BrokerConfig,
+}
+
+/// The model that is learnt.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ModelConfig {
+    /// An ONNX file, or the name of one that comes with the program.
+    pub onnx: String,
+}
+
+impl Default for ModelConfig {
+    fn default() -> Self {
+        Self { onnx: "electricity-rnn".into() }
+    }
+}
+
+/// How nodes are reached.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct BrokerConfig {
+    /// `embedded`, or the address of another broker.
+    pub url: String,
+    /// Where the embedded one listens.
+    pub listen: SocketAddr,
+    /// Who may do what on it.
+    pub access: AccessConfig,
+    /// With `mqtts://`: whose certificates to trust, instead of the system's.
+    pub ca_file: Option<PathBuf>,
+    /// With `mqtts://`: our own certificate.
+    pub certificate_file: Option<PathBuf>,
+    /// And its key.
+    pub key_file: Option<PathBuf>,
+    /// The largest MQTT payload to send.
+    pub payload_bytes_max: usize,
+}
+
+impl Default for BrokerConfig {
+    fn default() -> Self {
+        Self {
+            url: EMBEDDED.into(),
+            listen: SocketAddr::from(([127, 0, 0, 1], 1883)),
+            access: AccessConfig::PerNode,
+            ca_file: None,
+            certificate_file: None,
+            key_file: None,
+            payload_bytes_max: evenhand_protocol::chunk::PAYLOAD_BYTES_MAX,
+        }
+    }
+}
+
+/// What `broker.url` says if the coordinator brings its own.
+const EMBEDDED: &str = "embedded";
+
+/// Who may do what on the embedded broker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AccessConfig {
+    /// A node may use only what lies under its own name.
+    #[default]
+    PerNode,
+    /// Everybody may do everything.
+    Open,
+}
+
+/// Which broker is meant.
+#[derive(Debug, Clone)]
+pub enum BrokerChoice {
+    /// The one the coordinator brings.
+    Embedded {
+        /// Where it listens.
+        listen: SocketAddr,
+        /// Who may do what.
+        access: Access,
+    },
+    /// Another one.
+    External {
+        /// Its address.
+        broker: Broker,
+        /// How to trust it.
+        tls: Option<Tls>,
+    },
+}
+
+/// What is wrong with a configuration.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The file cannot be read.
+    #[error("cannot read {path}: {source}")]
+    Read {
+        /// Which.
+        path: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// The file is no configuration.
+    #[error("{0}")]
+    Toml(#[from] toml::de::Error),
+    /// Its values contradict each other.
+    #[error(transparent)]
+    Rule(#[from] RuleError),
+    /// The broker's address is none.
+    #[error("broker.url: {0}")]
+    Broker(#[from] BrokerError),
+    /// The certificates cannot be used.
+    #[error("broker: {0}")]
+    Tls(#[from] TlsError),
+    /// The payload limit is too small to carry anything.
+    #[error("broker.payload_bytes_max = {0} must be at least 1024")]
+    Payload(usize),
+    /// Neither a file nor a name.
+    #[error(
+        "model.onnx = {name:?} is neither a file nor one of the models that come with the program ({known})"
+    )]
+    UnknownModel {
+        /// What was given.
+        name: String,
+        /// What would be right.
+        known: String,
+    },
+    /// The model cannot be used.
+    #[error("model.onnx: {0}")]
+    Model(#[from] ModelError),
+}
+
+impl Config {
+    /// Reads a configuration, and checks all of it.
+    pub fn load(path: &Path) -> Result<Self, ConfigError> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|source| ConfigError::Read { path: path.to_owned(), source })?;
+        let config = Self::parse(&text)?;
+        config.check()?;
+        Ok(config)
+    }
+
+    /// Reads a configuration from text.
+    pub fn parse(text: &str) -> Result<Self, ConfigError> {
+        Ok(toml::from_str(text)?)
+    }
+
+    /// Checks everything that can be checked without a network.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        self.rules()?;
+        self.broker()?;
+        self.blueprint()?;
+        Ok(())
+    }
+
+    /// The federation's rules.
+    pub fn rules(&self) -> Result<Rules, RuleError> {
+        Rules::new(Settings {
+            federation: self.federation.clone(),
+            training: self.training.clone(),
+            contribution: self.contribution,
+            exploring: self.exploring.clone(),
+            exploiting: self.exploiting.clone(),
+            admission: self.admission.clone(),
+        })
+    }
+
+    /// The broker that is meant.
+    pub fn broker(&self) -> Result<BrokerChoice, ConfigError> {
+        let config = &self.broker;
+        if config.payload_bytes_max < 1024 {
+            return Err(ConfigError::Payload(config.payload_bytes_max));
+        }
+        if config.url == EMBEDDED {
+            let access = match config.access {
+                AccessConfig::Open => Access::Open,
+                AccessConfig::PerNode => Access::per_node(),
+            };
+            return Ok(BrokerChoice::Embedded { listen: config.listen, access });
+        }
+        let broker = Broker::parse(&config.url)?;
+        let files = TlsFiles {
+            ca: config.ca_file.clone(),
+            certificate: config.certificate_file.clone(),
+            key: config.key_file.clone(),
+        };
+        let tls = if files == TlsFiles::default() { None } else { Some(Tls::load(&files)?) };
+        Ok(BrokerChoice::External { broker, tls })
+    }
+
+    /// The model that is meant.
+    pub fn blueprint(&self) -> Result<Blueprint, ConfigError> {
+        let name = &self.model.onnx;
+        let onnx: Vec<u8> = match shipped::by_name(name) {
+            Some(bytes) => bytes.to_vec(),
+            None if Path::new(name).exists() => std::fs::read(name)
+                .map_err(|source| ConfigError::Read { path: PathBuf::from(name), source })?,
+            None => {
+                return Err(ConfigError::UnknownModel {
+                    name: name.clone(),
+                    known: shipped::NAMES.join(", "),
+                });
+            }
+        };
+        let model = Model::load(&onnx, &LoadOptions::default())?;
+        Ok(Blueprint {
+            graph: Digest(model.digest()),
+            weights: model.initial_weights().into(),
+            onnx: onnx.into(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    /// The defaults with the single `#` of every setting removed.
+    fn uncommented() -> String {
+        let plain = |line: &str| match line.strip_prefix("# ") {
+            Some(setting) => setting.to_owned(),
+            None => line.to_owned(),
+        };
+        DEFAULT.lines().map(plain).collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn the_printed_defaults_are_the_defaults() {
+        assert_eq!(Config::parse(DEFAULT).unwrap(), Config::default());
+        let written: toml::Table = uncommented().parse().unwrap();
+        assert_eq!(Config::parse(&uncommented()).unwrap(), Config::default());
+        // And every setting is shown.
+        let all = toml::Table::try_from(Config::default()).unwrap();
+        for (section, settings) in &all {
+            let shown = written[section].as_table().unwrap();
+            for setting in settings.as_table().unwrap().keys() {
+                assert!(shown.contains_key(setting), "{section}.{setting} is not shown");
+            }
+        }
+        Config::default().check().unwrap();
+    }
+
+    #[test]
+    fn unknown_settings_and_wrong_values_are_named() {
+        let error = |text: &str| match Config::parse(text) {
+            Ok(config) => config.check().unwrap_err().to_string(),
+            Err(error) => error.to_string(),
+        };
+        assert!(error("[federation]\nround = 3").contains("unknown field `round`"));
+        assert!(error("[exploiting]\nk = 99").starts_with("k = 99 exceeds the 12 nodes"));
+        assert!(error("[training]\ncodec = \"zip\"").contains("unknown codec"));
+        assert!(error("[broker]\nurl = \"http://x\"").starts_with("broker.url: "));
+        assert!(error("[broker]\nurl = \"mqtts://x\"\nca_file = \"none.pem\"").contains("none.pem"));
+        assert!(error("[model]\nonnx = \"nothing\"").contains("electricity-rnn"));
+    }
+}

@@ -1,0 +1,34 @@
+//! The shell's clock.
+
+use std::time::{Duration, Instant, SystemTime};
+
+use crate::federation::Tick;
+
+/// Milliseconds since 1970 when the program started, counted on by a clock that does not jump.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Clock {
+    started: Instant,
+    epoch_ms: u64,
+}
+
+impl Clock {
+    pub(super) fn start() -> Self {
+        let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        Self { started: Instant::now(), epoch_ms: since_1970.as_millis() as u64 }
+    }
+
+    pub(super) fn now(&self) -> Tick {
+        Tick(self.epoch_ms + self.started.elapsed().as_millis() as u64)
+    }
+
+    /// Waits for an alarm; for ever if there is none.
+    pub(super) async fn reaches(&self, alarm: Option<Tick>) {
+        match alarm {
+            Some(at) => {
+                let since_start = Duration::from_millis(at.0.saturating_sub(self.epoch_ms));
+                tokio::time::sleep_until((self.started + since_start).into()).await;
+            }
+            None => std::future::pending().await,
+        }
+    }
+}

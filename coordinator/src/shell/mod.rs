@@ -1,0 +1,241 @@
+//! The coordinator in the world: link, timers, durable state around the federation's state machine.
+//!
+//! One loop takes in what happens (messages, commands, time), steps the federation on a blocking
+//! thread, since a round's evaluation may take a while, and hands what is to be said to a second task.
+//! What must be durable is written before anything that follows from it is said.
+//!
+//! While the broker is away nothing is queued: when it is back, [`Input::LinkRestored`] has the
+//! federation say again what is under way.
+
+mod clock;
+mod error;
+mod keeper;
+mod post;
+
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+
+use evenhand_link::{Broker, Events, Link, LinkEvent, LinkOptions, Outbox, Tls, Traffic};
+use evenhand_protocol::message::Phase;
+use evenhand_protocol::topic::{self, Channel};
+use tokio::sync::mpsc;
+use tokio::task;
+
+pub use self::error::ShellError;
+pub use self::keeper::{Forgetful, KeepError, Keeper};
+
+use self::clock::Clock;
+use self::post::Post;
+use crate::federation::{Closed, Command, Effect, Examiner, Federation, Input};
+
+/// Inputs stepped at a time: enough to make good use of a trip to the blocking thread.
+const BATCH: usize = 256;
+
+/// How long the last words may take to reach the broker.
+const FAREWELL: Duration = Duration::from_secs(5);
+
+/// How the coordinator reaches its nodes.
+#[derive(Debug, Clone)]
+pub struct Connection {
+    /// The broker.
+    pub broker: Broker,
+    /// How to trust it, if it speaks TLS.
+    pub tls: Option<Tls>,
+    /// The largest MQTT payload the broker accepts.
+    pub payload_bytes_max: usize,
+    /// How long the first connection may take.
+    pub patience: Duration,
+}
+
+impl Connection {
+    /// To `broker`, with the limits that every broker accepts.
+    pub fn new(broker: Broker) -> Self {
+        let payload_bytes_max = evenhand_protocol::chunk::PAYLOAD_BYTES_MAX;
+        Self { broker, tls: None, payload_bytes_max, patience: Duration::from_secs(10) }
+    }
+}
+
+/// A round as the coordinator tells of it.
+#[derive(Debug, Clone)]
+pub struct Report {
+    /// The round, its model and its updates.
+    pub closed: Arc<Closed>,
+    /// Seconds spent on evaluating, merging and saving it.
+    pub seconds: f64,
+}
+
+/// How a coordinator ended.
+#[derive(Debug)]
+pub struct Outcome {
+    /// Where the federation stands.
+    pub federation: Federation,
+    /// Payload bytes of the coordinator's link.
+    pub traffic: Traffic,
+}
+
+/// A coordinator that is linked to its broker.
+pub struct Coordinator {
+    federation: Federation,
+    keeper: Box<dyn Keeper>,
+    examiner: Option<Box<dyn Examiner + Send>>,
+    outbox: Outbox,
+    events: Events,
+    wishes: (mpsc::UnboundedSender<Wish>, mpsc::UnboundedReceiver<Wish>),
+}
+
+/// What comes through a [`Handle`].
+#[derive(Debug)]
+enum Wish {
+    Command(Command),
+    Stop,
+}
+
+/// Steers a running coordinator; clones steer the same.
+#[derive(Debug, Clone)]
+pub struct Handle {
+    wishes: mpsc::UnboundedSender<Wish>,
+    outbox: Outbox,
+}
+
+impl Handle {
+    /// Tells the federation what the operator wants. Nothing happens if it has ended.
+    pub fn command(&self, command: Command) {
+        let _ended = self.wishes.send(Wish::Command(command));
+    }
+
+    /// Ends the coordinator where it stands, without ending the federation: it can be restored.
+    pub fn stop(&self) {
+        let _ended = self.wishes.send(Wish::Stop);
+    }
+
+    /// Payload bytes so far.
+    pub fn traffic(&self) -> Traffic {
+        self.outbox.traffic()
+    }
+}
+
+impl Coordinator {
+    /// Links up with the broker; the federation is a new one, or one that was restored.
+    pub async fn connect(connection: Connection, federation: Federation) -> Result<Self, ShellError> {
+        let name = &federation.rules().federation.name;
+        let mut options = LinkOptions::new(connection.broker, format!("evenhand-coordinator-{name}"));
+        options.tls = connection.tls;
+        options.payload_bytes_max = connection.payload_bytes_max;
+        options.subscriptions =
+            [Channel::Status, Channel::Update].map(|channel| topic::every_node(name, channel)).into();
+        // Retained births come with every subscription; the rest is asked for again.
+        options.persistent = false;
+        let (outbox, mut events) = Link::connect(options)?;
+        events.first_connection(connection.patience).await?;
+        let wishes = mpsc::unbounded_channel();
+        Ok(Self { federation, keeper: Box::new(Forgetful), examiner: None, outbox, events, wishes })
+    }
+
+    /// With a keeper that makes the state durable.
+    pub fn kept_by(mut self, keeper: impl Keeper + 'static) -> Self {
+        self.keeper = Box::new(keeper);
+        self
+    }
+
+    /// With an examiner that scores models, for the utilities that need it.
+    pub fn examined_by(mut self, examiner: impl Examiner + Send + 'static) -> Self {
+        self.examiner = Some(Box::new(examiner));
+        self
+    }
+
+    /// To steer it while it runs.
+    pub fn handle(&self) -> Handle {
+        Handle { wishes: self.wishes.0.clone(), outbox: self.outbox.clone() }
+    }
+
+    /// Runs until the federation is finished, has failed, or the handle stops it. Every round is told to
+    /// `reports`.
+    pub async fn run(self, reports: mpsc::UnboundedSender<Report>) -> Result<Outcome, ShellError> {
+        let Self { federation, keeper, examiner, outbox, mut events, wishes: (_own, mut wishes) } = self;
+        let name = federation.rules().federation.name.clone();
+        let clock = Clock::start();
+        let post = Post::open(outbox.clone(), name.clone());
+        let mut machine = Machine { federation, keeper, examiner, clock, reports };
+        while !machine.is_over() {
+            let mut inputs = Vec::new();
+            let alarm = machine.federation.alarm();
+            tokio::select! {
+                event = events.next() => {
+                    let event = event.ok_or(ShellError::LinkClosed)?;
+                    inputs.extend(post.heed(event, &name));
+                }
+                Some(wish) = wishes.recv() => match wish {
+                    Wish::Command(command) => inputs.push(Input::Command(command)),
+                    Wish::Stop => break,
+                },
+                () = clock.reaches(alarm) => inputs.push(Input::Tick),
+            }
+            while inputs.len() < BATCH
+                && let Some(event) = at_hand(&mut events)
+            {
+                inputs.extend(post.heed(event, &name));
+            }
+            let stepped = task::spawn_blocking(move || machine.step(inputs)).await;
+            let words;
+            (machine, words) = stepped.map_err(|panic| ShellError::Defect(panic.to_string()))??;
+            post.send(words);
+        }
+        post.close(FAREWELL).await;
+        let traffic = outbox.traffic();
+        // Whoever did not hear the last words learns them from the retained manifest.
+        let _unheard = outbox.close(FAREWELL).await;
+        Ok(Outcome { federation: machine.federation, traffic })
+    }
+}
+
+/// All that lives on the blocking thread while it steps.
+struct Machine {
+    federation: Federation,
+    keeper: Box<dyn Keeper>,
+    examiner: Option<Box<dyn Examiner + Send>>,
+    clock: Clock,
+    reports: mpsc::UnboundedSender<Report>,
+}
+
+impl Machine {
+    fn is_over(&self) -> bool {
+        matches!(self.federation.phase(), Phase::Finished | Phase::Failed)
+    }
+
+    /// Steps through the inputs, makes durable what has to be, and gives back what is to be said.
+    fn step(self, inputs: Vec<Input>) -> Result<(Self, Vec<Effect>), ShellError> {
+        let Self { mut federation, mut keeper, mut examiner, clock, reports } = self;
+        let mut words = Vec::new();
+        for input in inputs {
+            let began = Instant::now();
+            let examiner = examiner.as_deref_mut().map(|examiner| examiner as &mut dyn Examiner);
+            let (next, effects) = federation.step_examined(clock.now(), input, examiner);
+            federation = next;
+            let mut closed = Vec::new();
+            for effect in effects {
+                match effect {
+                    Effect::Record(round) => closed.push(Arc::new(*round)),
+                    Effect::Persist(saved) => keeper.keep(&closed, *saved).map_err(ShellError::Keeper)?,
+                    word => words.push(word),
+                }
+            }
+            let seconds = began.elapsed().as_secs_f64();
+            for closed in closed {
+                // Nobody need listen.
+                let _unheard = reports.send(Report { closed, seconds });
+            }
+        }
+        Ok((Self { federation, keeper, examiner, clock, reports }, words))
+    }
+}
+
+/// The next event, if it is there already.
+fn at_hand(events: &mut Events) -> Option<LinkEvent> {
+    match pin!(events.next()).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(event) => event,
+        Poll::Pending => None,
+    }
+}

@@ -1,0 +1,331 @@
+//! The whole coordinator over its own broker, with real links to scripted nodes.
+#![allow(clippy::unwrap_used)]
+
+mod node;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
+
+use evenhand_coordinator::broker::{Access, BrokerOptions, COORDINATOR, EmbeddedBroker};
+use evenhand_coordinator::federation::{
+    Blueprint, Closed, Command, Fate, Federation, Rules, Saved, Settings,
+};
+use evenhand_coordinator::shell::{
+    Connection, Coordinator, Handle, KeepError, Keeper, Outcome, Report, ShellError,
+};
+use evenhand_link::{Broker, Link, LinkEvent, LinkOptions};
+use evenhand_protocol::identity::{Digest, NodeId};
+use evenhand_protocol::message::{Life, Message, Order, Phase, Status};
+use evenhand_protocol::topic::{self, Channel};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+use self::node::{Behaviour, Node};
+
+const DIM: usize = 40_000;
+
+/// Rounds wait for their nodes as good as for ever: what ends them must be answers and wills.
+fn settings(nodes: u32) -> Settings {
+    let mut settings = Settings::default();
+    settings.federation.nodes_min = nodes;
+    settings.federation.rounds = 8;
+    settings.federation.round_deadline_ms = 3_600_000;
+    settings.training.learning_rate = 0.5;
+    settings.exploring.watched = 1;
+    settings.exploring.window = 2;
+    settings.exploring.rounds_max = 3;
+    settings.exploiting.k = 2;
+    settings.exploiting.temperature = 0.1;
+    settings
+}
+
+fn blueprint() -> Blueprint {
+    Blueprint {
+        graph: Digest::of(b"graph"),
+        onnx: vec![7; 300_000].into(),
+        weights: (0..DIM).map(|i| (i % 17) as f32).collect::<Vec<f32>>().into(),
+    }
+}
+
+fn federation(settings: Settings) -> Federation {
+    Federation::new(Rules::new(settings).unwrap(), blueprint())
+}
+
+async fn broker(access: Access) -> EmbeddedBroker {
+    EmbeddedBroker::start(BrokerOptions::local(access)).await.unwrap()
+}
+
+fn address(broker: &EmbeddedBroker) -> Broker {
+    Broker::parse(&broker.url()).unwrap()
+}
+
+/// A coordinator at work.
+struct Running {
+    handle: Handle,
+    reports: mpsc::UnboundedReceiver<Report>,
+    outcome: JoinHandle<Result<Outcome, ShellError>>,
+}
+
+impl Running {
+    async fn start(broker: Broker, federation: Federation, keeper: impl Keeper + 'static) -> Self {
+        let coordinator = Coordinator::connect(Connection::new(broker), federation).await.unwrap();
+        let coordinator = coordinator.kept_by(keeper);
+        let handle = coordinator.handle();
+        let (sender, reports) = mpsc::unbounded_channel();
+        Self { handle, reports, outcome: tokio::spawn(coordinator.run(sender)) }
+    }
+
+    async fn round(&mut self) -> Arc<Closed> {
+        self.reports.recv().await.expect("another round").closed
+    }
+
+    async fn end(mut self) -> (Outcome, Vec<Arc<Closed>>) {
+        let outcome = self.outcome.await.unwrap().unwrap();
+        let mut rounds = Vec::new();
+        while let Some(report) = self.reports.recv().await {
+            rounds.push(report.closed);
+        }
+        (outcome, rounds)
+    }
+}
+
+/// Keeps the last state in memory, as a disk would.
+#[derive(Clone, Default)]
+struct Shelf(Arc<Mutex<Option<Vec<u8>>>>);
+
+impl Keeper for Shelf {
+    fn keep(&mut self, _closed: &[Arc<Closed>], saved: Saved) -> Result<(), KeepError> {
+        *self.0.lock().unwrap() = Some(saved.to_bytes());
+        Ok(())
+    }
+}
+
+impl Shelf {
+    fn restore(&self) -> Federation {
+        let bytes = self.0.lock().unwrap().clone().unwrap();
+        Federation::restore(Saved::from_bytes(&bytes).unwrap()).unwrap()
+    }
+}
+
+fn asked(closed: &Closed) -> BTreeSet<String> {
+    closed.record.asked().map(|node| node.node.to_string()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_federation_enrols_explores_exploits_and_finishes_and_models_reach_only_the_drawn() {
+    let broker = broker(Access::Open).await;
+    // Somebody who hears everything that is said on the broker.
+    let mut options = LinkOptions::new(address(&broker), "ear");
+    options.subscriptions = vec!["#".into()];
+    options.persistent = false;
+    let (ear, mut heard) = Link::connect(options).unwrap();
+    heard.first_connection(std::time::Duration::from_secs(60)).await.unwrap();
+
+    let running = Running::start(address(&broker), federation(settings(5)), Shelf::default()).await;
+    let nodes: Vec<Node> = (0..5)
+        .map(|number| Node::start(address(&broker), &format!("n{number}"), 1, Behaviour::Obeys))
+        .collect();
+    let (outcome, rounds) = running.end().await;
+    assert_eq!(outcome.federation.phase(), Phase::Finished);
+    assert_eq!(rounds.len(), 8);
+    let phases: Vec<Phase> = rounds.iter().map(|closed| closed.record.phase).collect();
+    assert_eq!(phases[..3], [Phase::Exploring; 3]);
+    assert_eq!(phases[3..], [Phase::Exploiting; 5]);
+    for closed in &rounds {
+        assert_eq!(closed.record.arrived(), asked(closed).len(), "nobody was lost");
+    }
+
+    // What each node received is what the records say it was drawn for.
+    let mut received: BTreeMap<u32, BTreeSet<String>> = BTreeMap::new();
+    for node in nodes {
+        let diary = node.end().await;
+        assert_eq!(diary.phases.last(), Some(&Phase::Finished));
+        let account = diary.account.expect("an account");
+        let last = rounds.last().unwrap().record.nodes.iter().find(|row| row.node == diary.id).unwrap();
+        assert_eq!((account.standing, account.drawn), (last.standing, last.drawn));
+        for (round, digest) in diary.tasks {
+            let record = &rounds[round as usize - 1].record;
+            assert_eq!(digest, record.weights_before);
+            received.entry(round).or_default().insert(diary.id.to_string());
+        }
+    }
+    for closed in &rounds {
+        assert_eq!(received[&closed.record.round], asked(closed));
+    }
+
+    // And on the wire each model is seen on the topics of drawn nodes only, whole.
+    ear.close(std::time::Duration::from_secs(60)).await.unwrap();
+    let name = outcome.federation.rules().federation.name.clone();
+    let mut seen: BTreeMap<u32, BTreeSet<String>> = BTreeMap::new();
+    while let Some(event) = heard.next().await {
+        let LinkEvent::Message { topic, message } = event else { continue };
+        if let Message::Order(Order::Train(train)) = message {
+            let (node, channel) = topic::parse_node(&name, &topic).unwrap();
+            assert_eq!(channel, Channel::Task);
+            assert_eq!(Digest::of_weights(&train.weights.unwrap()), train.weights_digest);
+            seen.entry(train.round).or_default().insert(node.to_string());
+        }
+    }
+    for (round, nodes) in &seen {
+        assert_eq!(nodes, &asked(&rounds[*round as usize - 1]));
+    }
+    assert_eq!(seen.len(), 8, "every round was seen");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_dies_in_a_round_is_missed_at_once_and_welcome_back() {
+    let access = Access::per_node();
+    let password = access.password().unwrap().to_owned();
+    let broker = broker(access).await;
+    let address = address(&broker);
+    let login = address.clone().with_credentials(COORDINATOR, password);
+    let mut rules = settings(3);
+    rules.exploring.rounds_max = 100;
+    let mut running = Running::start(login, federation(rules), Shelf::default()).await;
+    let steady: Vec<Node> =
+        ["a", "b"].map(|name| Node::start(address.clone(), name, 1, Behaviour::Obeys)).into();
+    let mortal = Node::start(address.clone(), "c", 1, Behaviour::DiesIn(2));
+    assert_eq!(running.round().await.record.arrived(), 3);
+    let second = running.round().await;
+    assert_eq!(second.record.nodes[2].fate, Fate::Died, "its will ended the wait");
+    mortal.end().await;
+    let back = Node::start(address.clone(), "c", 2, Behaviour::Obeys);
+    loop {
+        let closed = running.round().await;
+        if closed.record.round == 8 {
+            break;
+        }
+    }
+    let (outcome, _) = running.end().await;
+    let member = &outcome.federation.members()[2];
+    assert_eq!(member.id().as_str(), "c");
+    assert!(member.standing().rounds() == 8, "measured in every round, with nothing in those it missed");
+    back.end().await;
+    for node in steady {
+        node.end().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_late_will_does_not_take_a_living_node_out() {
+    let broker = broker(Access::Open).await;
+    let mut rules = settings(2);
+    rules.federation.rounds = 3;
+    let mut running = Running::start(address(&broker), federation(rules.clone()), Shelf::default()).await;
+    // The second session of b is born before the will of its first arrives.
+    let a = Node::start(address(&broker), "a", 1, Behaviour::Waits(2));
+    let b = Node::start(address(&broker), "b", 2, Behaviour::Obeys);
+    assert_eq!(running.round().await.record.arrived(), 2);
+    let (ghost, mut events) = Link::connect(LinkOptions::new(address(&broker), "ghost")).unwrap();
+    events.first_connection(std::time::Duration::from_secs(60)).await.unwrap();
+    let status = topic::node(&rules.federation.name, &NodeId::new("b").unwrap(), Channel::Status);
+    ghost.publish(&status, &Message::Status(Status { session: 1, life: Life::Dead }), true).await.unwrap();
+    ghost.close(std::time::Duration::from_secs(60)).await.unwrap();
+    // Only now does a answer its second task: if the will had counted, b would be missing from round 3.
+    a.go_on();
+    assert_eq!(running.round().await.record.arrived(), 2);
+    let third = running.round().await;
+    assert_eq!(third.record.arrived(), 2);
+    running.end().await;
+    a.end().await;
+    b.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_broker_that_comes_back_finds_everybody_going_on() {
+    let first = broker(Access::Open).await;
+    let place = first.address();
+    let mut rules = settings(3);
+    rules.federation.rounds = 6;
+    let mut running = Running::start(address(&first), federation(rules), Shelf::default()).await;
+    let nodes: Vec<Node> =
+        ["a", "b", "c"].map(|name| Node::start(address(&first), name, 1, Behaviour::Waits(2))).into();
+    assert_eq!(running.round().await.record.arrived(), 3);
+    // All hold round 2's task unanswered when the broker goes, with all it remembers.
+    drop(first);
+    let second = EmbeddedBroker::start(BrokerOptions::new(place, Access::Open)).await.unwrap();
+    nodes.iter().for_each(Node::go_on);
+    let (outcome, rounds) = running.end().await;
+    assert_eq!(outcome.federation.phase(), Phase::Finished);
+    assert_eq!(rounds.len(), 5);
+    drop(nodes);
+    drop(second);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_coordinator_that_is_stopped_and_restored_goes_on_with_the_same_round() {
+    let broker = broker(Access::Open).await;
+    let shelf = Shelf::default();
+    let mut running = Running::start(address(&broker), federation(settings(3)), shelf.clone()).await;
+    let nodes: Vec<Node> =
+        ["a", "b", "c"].map(|name| Node::start(address(&broker), name, 1, Behaviour::Waits(5))).into();
+    for _ in 0..4 {
+        running.round().await;
+    }
+    running.handle.stop();
+    let (stopped, _) = running.end().await;
+    assert_eq!((stopped.federation.phase(), stopped.federation.round()), (Phase::Exploiting, 5));
+    let drawn: BTreeSet<String> = stopped
+        .federation
+        .members()
+        .iter()
+        .filter(|member| member.last_drawn() == Some(5))
+        .map(|member| member.id().to_string())
+        .collect();
+    let mut running = Running::start(address(&broker), shelf.restore(), shelf.clone()).await;
+    nodes.iter().for_each(Node::go_on);
+    let fifth = running.round().await;
+    assert_eq!((fifth.record.round, asked(&fifth)), (5, drawn));
+    let (outcome, _) = running.end().await;
+    assert_eq!(outcome.federation.phase(), Phase::Finished);
+    drop(nodes);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_operator_can_pause_resume_and_finish() {
+    let broker = broker(Access::Open).await;
+    let mut running = Running::start(address(&broker), federation(settings(2)), Shelf::default()).await;
+    let nodes: Vec<Node> =
+        ["a", "b"].map(|name| Node::start(address(&broker), name, 1, Behaviour::Waits(2))).into();
+    running.round().await;
+    running.handle.command(Command::Pause);
+    running.handle.command(Command::Resume);
+    nodes.iter().for_each(Node::go_on);
+    assert_eq!(running.round().await.record.round, 2);
+    running.handle.command(Command::Finish);
+    let (outcome, _) = running.end().await;
+    assert_eq!(outcome.federation.phase(), Phase::Finished);
+    for node in nodes {
+        assert_eq!(node.end().await.phases.last(), Some(&Phase::Finished));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_state_that_cannot_be_kept_is_never_announced() {
+    struct Full;
+    impl Keeper for Full {
+        fn keep(&mut self, _closed: &[Arc<Closed>], _saved: Saved) -> Result<(), KeepError> {
+            Err("no space left on device".into())
+        }
+    }
+    let broker = broker(Access::Open).await;
+    let running = Running::start(address(&broker), federation(settings(1)), Full).await;
+    let node = Node::start(address(&broker), "a", 1, Behaviour::Obeys);
+    let error = running.outcome.await.unwrap().unwrap_err();
+    assert!(error.to_string().contains("no space left on device"), "{error}");
+    assert!(node.end_now().await.tasks.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unknown_broker_is_one_clear_sentence() {
+    let nobody = Broker::parse(&format!("mqtt://127.0.0.1:{}", free_port())).unwrap();
+    let connection =
+        Connection { patience: std::time::Duration::from_millis(200), ..Connection::new(nobody) };
+    let error = Coordinator::connect(connection, federation(settings(1))).await.err().unwrap();
+    assert!(error.to_string().starts_with("cannot reach broker 127.0.0.1:"), "{error}");
+    assert_eq!(error.exit(), evenhand_protocol::exit::Exit::Broker);
+}
+
+fn free_port() -> u16 {
+    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
