@@ -97,7 +97,7 @@ async fn welcome(
     let mut bytes = BytesMut::new();
     answer.write(&mut bytes)?;
     output.write_all(&bytes).await?;
-    admitted.map(|(guest, _)| guest).map_err(|code| End::Refused(code))
+    admitted.map(|(guest, _)| guest).map_err(End::Refused)
 }
 
 fn admit(

@@ -8,7 +8,7 @@ use rumqttc::QoS;
 use tokio::sync::Notify;
 
 use super::access::Rights;
-use super::topics::Tree;
+use super::topics::{Tree, matches};
 use super::{BrokerFigures, BrokerOptions};
 
 /// Messages a client may have unacknowledged.
@@ -206,7 +206,7 @@ impl Hub {
         self.tree.insert(filter, &ticket.client, qos);
         // A filter without wildcards is a topic: most are, and need no search.
         let kept: Vec<Arc<Letter>> = if filter.contains(['+', '#']) {
-            let matching = self.retained.iter().filter(|(topic, _)| rumqttc::matches(topic, filter));
+            let matching = self.retained.iter().filter(|(topic, _)| matches(topic, filter));
             matching.map(|(_, letter)| Arc::clone(letter)).collect()
         } else {
             self.retained.get(filter).into_iter().map(Arc::clone).collect()

@@ -90,7 +90,7 @@ pub struct BrokerFigures {
     pub dropped: u64,
 }
 
-/// A running broker; it ends when this is dropped.
+/// A running broker; it ends, soon, when this is dropped.
 #[derive(Debug)]
 pub struct EmbeddedBroker {
     address: SocketAddr,
@@ -116,6 +116,13 @@ impl EmbeddedBroker {
     /// Where it listens, for a link.
     pub fn url(&self) -> String {
         format!("mqtt://{}", self.address)
+    }
+
+    /// Ends it now: on return nobody is connected any more, and the port is free.
+    pub async fn stop(mut self) {
+        self.acceptor.abort();
+        // It was aborted, which is no news.
+        let _aborted = (&mut self.acceptor).await;
     }
 
     /// What it has done so far.

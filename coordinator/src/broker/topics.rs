@@ -22,6 +22,24 @@ fn is_text(text: &str) -> bool {
     !text.contains('\0') && text.split('/').count() <= LEVELS_MAX
 }
 
+/// Whether what is published on `topic` is wanted by `filter`.
+pub(super) fn matches(topic: &str, filter: &str) -> bool {
+    // A wildcard in the first level does not mean the broker's own topics.
+    if topic.starts_with('$') && filter.starts_with(['+', '#']) {
+        return false;
+    }
+    let mut levels = topic.split('/');
+    for wanted in filter.split('/') {
+        match (wanted, levels.next()) {
+            ("#", _) => return true,
+            ("+", Some(_)) => {}
+            (wanted, Some(level)) if wanted == level => {}
+            _ => return false,
+        }
+    }
+    levels.next().is_none()
+}
+
 /// Who wants what, and how reliably.
 #[derive(Debug, Default)]
 pub(super) struct Tree {
@@ -62,7 +80,6 @@ impl Tree {
     pub(super) fn matching(&self, topic: &str) -> BTreeMap<Arc<str>, QoS> {
         let levels: Vec<&str> = topic.split('/').collect();
         let mut found = BTreeMap::new();
-        // A wildcard in the first level does not mean the broker's own topics.
         self.collect(&levels, !topic.starts_with('$'), &mut found);
         found
     }
@@ -138,7 +155,7 @@ mod tests {
                 .iter()
                 .zip(&clients)
                 .zip(&removed)
-                .filter(|((filter, _), gone)| !**gone && rumqttc::matches(&topic, filter))
+                .filter(|((filter, _), gone)| !**gone && matches(&topic, filter))
                 .map(|((_, client), _)| client)
                 .collect();
             let found = tree.matching(&topic);
@@ -147,6 +164,28 @@ mod tests {
                 tree.remove(filter, client);
             }
             prop_assert!(tree.children.is_empty(), "nothing is left behind");
+        }
+    }
+
+    #[test]
+    fn the_examples_of_the_standard_hold() {
+        let cases = [
+            ("sport/tennis/player1", "sport/tennis/player1/#", true),
+            ("sport/tennis/player1/ranking", "sport/tennis/player1/#", true),
+            ("sport", "sport/#", true),
+            ("sport/tennis/player1", "sport/tennis/+", true),
+            ("sport/tennis/player1/ranking", "sport/tennis/+", false),
+            ("sport", "sport/+", false),
+            ("sport/", "sport/+", true),
+            ("/finance", "+/+", true),
+            ("/finance", "/+", true),
+            ("/finance", "+", false),
+            ("$SYS/monitor", "#", false),
+            ("$SYS/monitor", "+/monitor", false),
+            ("$SYS/monitor", "$SYS/#", true),
+        ];
+        for (topic, filter, wanted) in cases {
+            assert_eq!(matches(topic, filter), wanted, "{topic} {filter}");
         }
     }
 

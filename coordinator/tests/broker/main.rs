@@ -293,12 +293,12 @@ async fn foreign_bytes_end_their_own_connection_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn a_dropped_broker_hangs_up_and_frees_its_port() {
+async fn a_broker_that_ends_hangs_up_and_frees_its_port() {
     let broker = open_broker().await;
     let address: SocketAddr = broker.address();
     assert_eq!(broker.url(), format!("mqtt://{address}"));
     let mut client = Raw::connect(&broker, named("client")).await;
-    drop(broker);
+    broker.stop().await;
     client.closed().await;
     let again = EmbeddedBroker::start(BrokerOptions::new(address, Access::Open)).await.unwrap();
     Raw::connect(&again, named("client")).await;

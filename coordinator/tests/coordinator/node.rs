@@ -36,6 +36,7 @@ pub(crate) struct Diary {
 pub(crate) struct Node {
     script: JoinHandle<Diary>,
     go: watch::Sender<bool>,
+    greeted: watch::Receiver<bool>,
     stop: mpsc::UnboundedSender<()>,
 }
 
@@ -51,17 +52,24 @@ impl Node {
         options.will = Some(Outgoing { topic: topic(Channel::Status), message: dead, retain: true });
         let (outbox, events) = Link::connect(options).unwrap();
         let (go, gone_on) = watch::channel(false);
+        let (greeting, greeted) = watch::channel(false);
         let (stop, stopped) = mpsc::unbounded_channel();
         let actor = Actor {
             outbox,
             federation,
             session,
             behaviour,
+            greeting,
             held: None,
             weights: Vec::new(),
             diary: Diary { id, tasks: Vec::new(), phases: Vec::new(), account: None },
         };
-        Self { script: tokio::spawn(actor.play(events, gone_on, stopped)), go, stop }
+        Self { script: tokio::spawn(actor.play(events, gone_on, stopped)), go, greeted, stop }
+    }
+
+    /// Waits until the coordinator has answered its birth.
+    pub(crate) async fn is_greeted(&mut self) {
+        self.greeted.wait_for(|greeted| *greeted).await.unwrap();
     }
 
     /// Lets a waiting node answer.
@@ -86,6 +94,7 @@ struct Actor {
     federation: FederationId,
     session: u64,
     behaviour: Behaviour,
+    greeting: watch::Sender<bool>,
     held: Option<Train>,
     weights: Vec<f32>,
     diary: Diary,
@@ -102,8 +111,11 @@ impl Actor {
             tokio::select! {
                 event = events.next() => match event.unwrap() {
                     LinkEvent::Connected { .. } => self.be_born().await,
-                    LinkEvent::Message { message, .. } => match message {
+                    LinkEvent::Message { topic, message } => match message {
                         Message::Manifest(manifest) => {
+                            if topic.ends_with("/task") {
+                                self.greeting.send_replace(true);
+                            }
                             self.diary.phases.push(manifest.phase);
                             if manifest.phase == Phase::Finished {
                                 break;
