@@ -1,13 +1,13 @@
 //! What each node contributed in a round.
 
 use super::{
+    additive,
     error::FairnessError,
     game::{Cosine, Scored},
     gram::Gram,
     shapley::{self, Effort},
 };
 use rand_chacha::ChaCha8Rng;
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 /// φᵢ,ₜ of one round, a value for each update in the order given.
@@ -121,11 +121,19 @@ pub fn contributions(
     check(updates, weights, appraisal)?;
     let coalition = coalition_weights(weights, appraisal.weighting);
     let contributions = match appraisal.utility {
-        Utility::InnerProduct => closed_form(updates, weights, &coalition),
+        Utility::InnerProduct => {
+            let contributions = additive::contributions(updates, weights, &coalition);
+            // Looked for only where it shows: the updates are not read once more for it.
+            if contributions.values.iter().any(|value| !value.is_finite()) {
+                all_finite_updates(updates)?;
+            }
+            contributions
+        }
         Utility::Cosine | Utility::LeaveOneOut => {
             let gram = Gram::of(updates);
             if let Some(i) = (0..gram.size()).find(|&i| !gram.get(i, i).is_finite()) {
-                return Err(FairnessError::NotFinite { field: format!("updates[{i}]") });
+                all_finite_updates(updates)?;
+                return Err(FairnessError::TooLarge { field: format!("updates[{i}]") });
             }
             let mut game = Cosine::new(&gram, weights, &coalition);
             if appraisal.utility == Utility::LeaveOneOut {
@@ -176,40 +184,6 @@ fn estimate(
     }
 }
 
-/// φᵢ = cᵢ⟨Δθᵢ, g_N⟩: the inner-product game is additive, so a node adds the same to every coalition.
-fn closed_form(updates: &[&[f32]], weights: &[f64], coalition: &[f64]) -> Contributions {
-    let dim = updates[0].len();
-    let block = 1024;
-    let parts: Vec<Vec<f64>> = (0..dim.div_ceil(block))
-        .into_par_iter()
-        .map(|at| {
-            let span = at * block..dim.min((at + 1) * block);
-            let mut whole = vec![0.0; span.len()];
-            for (update, weight) in updates.iter().zip(weights) {
-                for (sum, value) in whole.iter_mut().zip(&update[span.clone()]) {
-                    *sum += weight * f64::from(*value);
-                }
-            }
-            updates
-                .iter()
-                .map(|update| {
-                    let own = &update[span.clone()];
-                    own.iter().zip(&whole).map(|(a, b)| f64::from(*a) * b).sum::<f64>()
-                })
-                .collect::<Vec<f64>>()
-        })
-        .collect();
-    // Added up in order: rayon's reduce groups as its threads please, and sums of floats depend on it.
-    let mut values = vec![0.0; updates.len()];
-    for part in parts {
-        values.iter_mut().zip(part).for_each(|(sum, part)| *sum += part);
-    }
-    Contributions {
-        values: values.iter().zip(coalition).map(|(value, c)| c * value).collect(),
-        standard_errors: vec![0.0; updates.len()],
-    }
-}
-
 fn coalition_weights(weights: &[f64], weighting: Weighting) -> Vec<f64> {
     match weighting {
         Weighting::Once => weights.to_vec(),
@@ -249,6 +223,13 @@ fn check(updates: &[&[f32]], weights: &[f64], appraisal: &Appraisal) -> Result<(
             Err(FairnessError::OutOfRange { field: "standard_error".into(), found: error, wanted: "above 0" })
         }
         _ => Ok(()),
+    }
+}
+
+fn all_finite_updates(updates: &[&[f32]]) -> Result<(), FairnessError> {
+    match updates.iter().position(|update| update.iter().any(|value| !value.is_finite())) {
+        Some(i) => Err(FairnessError::NotFinite { field: format!("updates[{i}]") }),
+        None => Ok(()),
     }
 }
 

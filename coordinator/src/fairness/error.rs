@@ -19,10 +19,16 @@ pub enum FairnessError {
         /// The length of what it belongs to.
         expected: usize,
     },
-    /// NaN, an infinity, or a value whose square leaves single precision.
+    /// NaN or an infinity.
     #[error("{field} is not finite")]
     NotFinite {
         /// The input, with its index where it has one.
+        field: String,
+    },
+    /// Values whose squares leave single precision.
+    #[error("{field} holds values too large to square in single precision")]
+    TooLarge {
+        /// The input, with its index.
         field: String,
     },
     /// A number outside its range.

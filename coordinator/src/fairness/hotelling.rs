@@ -60,6 +60,27 @@ pub fn two_sample(first: &[Vec<f64>], second: &[Vec<f64>], d: usize) -> Result<H
     Ok(by_f(harmonic * distance, d as f64, freedom))
 }
 
+/// Test that the mean does not move with time, rows being rounds: with b̂ the slopes of the d variables
+/// over the rounds 1 … n, T² = Sₓₓ·b̂ᵀS⁻¹b̂, Sₓₓ = n(n²−1)/12, S of what the lines leave, ν = n − 2;
+/// F = T²(ν−d+1)/(dν) on (d, ν−d+1) degrees of freedom: exact for normal rows.
+pub fn trend(rows: &[Vec<f64>], d: usize) -> Result<Hotelling, NoStatistic> {
+    let n = rows.len();
+    if n < d + 2 {
+        return Err(NoStatistic::TooFew { needed: d + 2 });
+    }
+    let (_, scatter) = mean_and_scatter(rows, d);
+    let time = |round: usize| round as f64 - (n as f64 - 1.0) / 2.0;
+    let square = n as f64 * ((n * n) as f64 - 1.0) / 12.0;
+    let slope = |column: usize, _| {
+        rows.iter().enumerate().map(|(round, row)| time(round) * row[column]).sum::<f64>() / square
+    };
+    let slopes = DVector::from_fn(d, slope);
+    let rest = scatter - square * &slopes * slopes.transpose();
+    let freedom = n as f64 - 2.0;
+    let distance = mahalanobis(&(rest / freedom), &slopes)?;
+    Ok(by_f(square * distance, d as f64, freedom))
+}
+
 fn by_f(t2: f64, d: f64, freedom: f64) -> Hotelling {
     let rest = freedom - d + 1.0;
     let f = t2 * rest / (d * freedom);
@@ -67,31 +88,61 @@ fn by_f(t2: f64, d: f64, freedom: f64) -> Hotelling {
     Hotelling { t2, f, p_value: law.sf(f) }
 }
 
-/// The mean row, and Σ(x − x̄)(x − x̄)ᵀ.
+/// The mean row x̄, and Σ(x − x̄)(x − x̄)ᵀ.
 pub(super) fn mean_and_scatter(rows: &[Vec<f64>], d: usize) -> (DVector<f64>, DMatrix<f64>) {
-    let n = rows.len();
-    let data = DMatrix::from_fn(n, d, |row, column| rows[row][column]);
-    let mean = DVector::from_fn(d, |column, _| data.column(column).sum() / n as f64);
-    let centred = DMatrix::from_fn(n, d, |row, column| data[(row, column)] - mean[column]);
-    (mean, centred.transpose() * centred)
+    // Summed as differences from the first row, so that what never varies has a scatter of exactly 0.
+    let first = rows.first().cloned().unwrap_or_default();
+    let mut sums = vec![0.0; d];
+    for row in rows {
+        sums.iter_mut().zip(row.iter().zip(&first)).for_each(|(sum, (x, first))| *sum += x - first);
+    }
+    let mean: Vec<f64> =
+        first.iter().zip(&sums).map(|(first, sum)| first + sum / rows.len() as f64).collect();
+    let mut scatter = vec![0.0; d * d];
+    let mut off = vec![0.0; d];
+    for row in rows {
+        off.iter_mut().zip(row.iter().zip(&mean)).for_each(|(off, (x, mean))| *off = x - mean);
+        for (line, a) in scatter.chunks_exact_mut(d).zip(&off) {
+            line.iter_mut().zip(&off).for_each(|(sum, b)| *sum += a * b);
+        }
+    }
+    (DVector::from_vec(mean), DMatrix::from_vec(d, d, scatter))
 }
 
-/// vᵀS⁻¹v by Cholesky's factor of the correlation matrix, which is as well conditioned as scaling can make it.
+/// vᵀS⁻¹v.
 fn mahalanobis(covariance: &DMatrix<f64>, v: &DVector<f64>) -> Result<f64, NoStatistic> {
+    let v = DMatrix::from_column_slice(v.len(), 1, v.as_slice());
+    Ok(whitening(covariance)?.apply(&v)?.norm_squared())
+}
+
+/// A map W with WᵀW = S⁻¹: scaled to the correlation matrix, which is as well conditioned as scaling
+/// can make it, then by Cholesky's factor of that.
+pub(super) struct Whitening {
+    scale: DVector<f64>,
+    factor: DMatrix<f64>,
+}
+
+pub(super) fn whitening(covariance: &DMatrix<f64>) -> Result<Whitening, NoStatistic> {
     let scale = covariance.diagonal().map(f64::sqrt);
     if let Some(column) = scale.iter().position(|scale| !(*scale > 0.0)) {
         return Err(NoStatistic::Constant { column });
     }
-    let d = v.len();
+    let d = scale.len();
     let correlation = DMatrix::from_fn(d, d, |i, j| covariance[(i, j)] / (scale[i] * scale[j]));
     let factor = Cholesky::new(correlation).ok_or(NoStatistic::Singular)?.unpack();
     // A pivot is the part of a variable that the ones before it do not explain.
     if factor.diagonal().iter().any(|pivot| *pivot < PIVOT_MIN) {
         return Err(NoStatistic::Singular);
     }
-    let scaled = v.component_div(&scale);
-    let whitened = factor.solve_lower_triangular(&scaled).ok_or(NoStatistic::Singular)?;
-    Ok(whitened.norm_squared())
+    Ok(Whitening { scale, factor })
+}
+
+impl Whitening {
+    /// WV, column by column.
+    pub(super) fn apply(&self, v: &DMatrix<f64>) -> Result<DMatrix<f64>, NoStatistic> {
+        let scaled = DMatrix::from_fn(v.nrows(), v.ncols(), |row, column| v[(row, column)] / self.scale[row]);
+        self.factor.solve_lower_triangular(&scaled).ok_or(NoStatistic::Singular)
+    }
 }
 
 /// Below this, rounding errors are all that is left of a variable.

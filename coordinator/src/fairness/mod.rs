@@ -14,6 +14,7 @@
 //! | who is drawn now? | k draws from ϱ | [`Sampler::draw`] |
 //! | did it work out fairly? | ρ, online performance | [`measures`] |
 
+mod additive;
 mod contribution;
 mod error;
 pub mod game;
@@ -32,5 +33,6 @@ pub use gram::Gram;
 pub use incentive::{
     Sampler, SamplerKind, Temperatures, expected_staleness, inclusion_probabilities, mean_staleness,
     sampling_probabilities, selection_probability, temperature_for_band, temperature_for_worst_staleness,
+    wait_bound,
 };
 pub use stop::{Reason, StopRule, Verdict};

@@ -42,12 +42,10 @@ impl Cosine {
     /// The game of the updates whose Gram matrix this is: `coalition[i]` = cᵢ, `weights[i]` = pᵢ.
     pub fn new(gram: &Gram, weights: &[f64], coalition: &[f64]) -> Self {
         let players = gram.size();
-        let products = (0..players)
-            .flat_map(|i| (0..players).map(move |j| (i, j)))
-            .map(|(i, j)| coalition[i] * coalition[j] * gram.get(i, j))
-            .collect();
+        let scaled = |i: usize| gram.row(i).iter().zip(coalition).map(move |(g, c)| coalition[i] * c * g);
+        let products = (0..players).flat_map(scaled).collect();
         let against_all: Vec<f64> =
-            (0..players).map(|i| (0..players).map(|j| weights[j] * gram.get(i, j)).sum()).collect();
+            (0..players).map(|i| gram.row(i).iter().zip(weights).map(|(g, p)| p * g).sum()).collect();
         let square: f64 = weights.iter().zip(&against_all).map(|(p, r)| p * r).sum();
         let mass: f64 = (0..players).map(|i| weights[i] * weights[i] * gram.get(i, i)).sum();
         let rows = players * (players + 1);

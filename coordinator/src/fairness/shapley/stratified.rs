@@ -9,12 +9,15 @@ use rand::{Rng, seq::SliceRandom};
 /// Departs from the published code in how the coalitions of different sizes and players hang
 /// together, not in the law of any one of them. There each Sᵢ,ₛ is drawn afresh; here all of a sample
 /// come from one random order of the players: Sᵢ,ₛ is the first s players of the order with i taken
-/// out. That order is again uniform, so each Sᵢ,ₛ is a uniform coalition of its size and φ̂ᵢ stays
-/// unbiased. But it is the table after s arrivals (when i comes later) or after s + 1 arrivals
-/// without i (when i is there): one walk serves all N² marginals, O(N²) scalars on the Gram
-/// matrix instead of O(N⁴), and at equal cost far more samples are averaged than lost to the dependence.
+/// out. What is left after taking i out is again a uniform order, so each Sᵢ,ₛ is a uniform coalition
+/// of its size and φ̂ᵢ stays unbiased. But Sᵢ,ₛ is now the table after s arrivals (when i comes later)
+/// or after s + 1 arrivals less i (when i is there), so one walk serves all N² marginals: O(N²)
+/// scalars on the Gram matrix instead of O(N⁴). Each order is followed by its reverse, as in
+/// [`permutation`](super::permutation); such a pair is about as precise as one independent sample, at a
+/// small fraction of its cost (docs/fairness.md).
 ///
-/// A sample is one coalition of each size for each player.
+/// A sample is one coalition of each size for each player; an odd count is rounded up to whole pairs,
+/// and the standard error is over pairs.
 pub fn stratified<G: Game>(
     game: &mut G,
     effort: Effort,
@@ -22,27 +25,29 @@ pub fn stratified<G: Game>(
 ) -> Result<Contributions, FairnessError> {
     let players = game.players();
     let mut order: Vec<usize> = (0..players).collect();
-    average(players, effort, 1, |values| {
+    average(players, effort, 2, |values| {
+        values.fill(0.0);
         order.shuffle(rng);
-        walk(game, &order, values);
+        for _ in 0..2 {
+            walk(game, &order, 0.5 / players as f64, values);
+            order.reverse();
+        }
     })
 }
 
-fn walk<G: Game>(game: &mut G, order: &[usize], values: &mut [f64]) {
-    values.fill(0.0);
-    let share = 1.0 / order.len() as f64;
+/// Adds `share` times each player's marginals along one order.
+fn walk<G: Game>(game: &mut G, order: &[usize], share: f64, values: &mut [f64]) {
     game.clear();
-    let mut before = game.worth();
+    let mut worth = game.worth();
     for size in 0..order.len() {
         let (seated, waiting) = order.split_at(size);
         for &player in waiting {
-            // The next to come is valued here too: for it both readings of Sᵢ,ₛ are the same.
-            values[player] += share * (game.worth_with(player) - before);
+            values[player] += share * (game.worth_with(player) - worth);
         }
         game.join(order[size]);
-        before = game.worth();
+        worth = game.worth();
         for &player in seated {
-            values[player] += share * (before - game.worth_without(player));
+            values[player] += share * (worth - game.worth_without(player));
         }
     }
 }

@@ -22,7 +22,7 @@ pub enum StopRule {
     Calibrated {
         /// τ: the last rounds, tested against those before.
         window: usize,
-        /// The error rate, of the drift test at a look and of the confidence intervals over all looks.
+        /// The error rate: of each drift test at a look, and of the confidence intervals over all looks.
         level: f64,
         /// The largest half-width allowed, in units of the temperature β.
         precision: f64,
@@ -44,6 +44,8 @@ pub struct Verdict {
     pub f: Option<f64>,
     /// P(F ≥ f) if nothing has changed.
     pub p_value: Option<f64>,
+    /// The same of the test for a slow trend (calibrated rule only).
+    pub trend_p_value: Option<f64>,
     /// The widest confidence half-width of a standing (calibrated rule only).
     pub half_width: Option<f64>,
     /// Whether to stop exploring.
@@ -66,6 +68,8 @@ pub enum Reason {
     SteadyAndPrecise {
         /// p of the drift test.
         p_value: f64,
+        /// p of the trend test.
+        trend_p_value: f64,
         /// The widest half-width.
         half_width: f64,
         /// The widest allowed.
@@ -101,6 +105,13 @@ pub enum Reason {
         /// What it has to reach.
         needed: f64,
     },
+    /// The contributions move slowly.
+    Trending {
+        /// p of the test.
+        p_value: f64,
+        /// What it has to reach.
+        needed: f64,
+    },
     /// The standings are not known precisely enough.
     Imprecise {
         /// The node with the widest interval.
@@ -118,9 +129,10 @@ impl fmt::Display for Reason {
             Self::Settled { p_value, strictness } => {
                 write!(out, "settled: p = {p_value:.4} reaches the strictness {strictness}")
             }
-            Self::SteadyAndPrecise { p_value, half_width, allowed } => write!(
+            Self::SteadyAndPrecise { p_value, trend_p_value, half_width, allowed } => write!(
                 out,
-                "settled: no drift (p = {p_value:.4}) and every standing within ±{half_width:.3e} (allowed {allowed:.3e})"
+                "settled: no drift (p = {p_value:.4}), no trend (p = {trend_p_value:.4}), \
+                 and every standing within ±{half_width:.3e} (allowed {allowed:.3e})"
             ),
             Self::NobodyWatched => write!(out, "not yet, because no node is watched"),
             Self::TooFewRounds { rounds, needed } => {
@@ -138,6 +150,9 @@ impl fmt::Display for Reason {
             Self::Moving { p_value, needed } => {
                 write!(out, "not yet, because contributions still move: p = {p_value:.4} is below {needed}")
             }
+            Self::Trending { p_value, needed } => {
+                write!(out, "not yet, because contributions show a trend: p = {p_value:.4} is below {needed}")
+            }
             Self::Imprecise { node, half_width, allowed } => write!(
                 out,
                 "not yet, because the standing of node {node} is known to ±{half_width:.3e} only (allowed {allowed:.3e})"
@@ -154,12 +169,12 @@ impl Serialize for Reason {
 
 impl Verdict {
     fn not_yet(reason: Reason) -> Self {
-        Self { t2: None, f: None, p_value: None, half_width: None, stop: false, reason }
+        Self { t2: None, f: None, p_value: None, trend_p_value: None, half_width: None, stop: false, reason }
     }
 
-    fn on(test: Hotelling, half_width: Option<f64>, stop: bool, reason: Reason) -> Self {
+    fn on(test: Hotelling, stop: bool, reason: Reason) -> Self {
         let Hotelling { t2, f, p_value } = test;
-        Self { t2: Some(t2), f: Some(f), p_value: Some(p_value), half_width, stop, reason }
+        Self { t2: Some(t2), f: Some(f), p_value: Some(p_value), stop, ..Self::not_yet(reason) }
     }
 }
 

@@ -19,10 +19,8 @@ pub(super) fn judge(rows: &[Vec<f64>], watched: &[usize], window: usize, strictn
     match hotelling::one_sample(rows, &mu0) {
         Err(none) => Verdict::not_yet(why_not(none, rounds, watched)),
         Ok(test) if test.p_value >= strictness => {
-            Verdict::on(test, None, true, Reason::Settled { p_value: test.p_value, strictness })
+            Verdict::on(test, true, Reason::Settled { p_value: test.p_value, strictness })
         }
-        Ok(test) => {
-            Verdict::on(test, None, false, Reason::Moving { p_value: test.p_value, needed: strictness })
-        }
+        Ok(test) => Verdict::on(test, false, Reason::Moving { p_value: test.p_value, needed: strictness }),
     }
 }

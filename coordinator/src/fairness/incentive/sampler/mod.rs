@@ -4,9 +4,8 @@ mod credit;
 mod with_replacement;
 mod without_replacement;
 
-pub use credit::inclusion_probabilities;
+pub use credit::{inclusion_probabilities, wait_bound};
 
-use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
@@ -46,8 +45,11 @@ impl Sampler {
         &self.credits
     }
 
-    /// Draws k nodes by their sampling probabilities ϱ: distinct indices in ascending order, exactly
-    /// min(k, N) of them except with replacement, where at most so many are.
+    /// Draws k nodes by their sampling probabilities ϱ: distinct indices in ascending order, exactly k
+    /// of them except with replacement, where at most k are; fewer if fewer have a probability. A node of
+    /// probability 0 is never drawn, so that is what a node that cannot be reached is to be given.
+    ///
+    /// Index i has to mean the same node in every call.
     pub fn draw(&mut self, probabilities: &[f64], k: usize, rng: &mut ChaCha8Rng) -> Vec<usize> {
         match self.kind {
             SamplerKind::WithReplacement => with_replacement::draw(probabilities, k, rng),
@@ -56,8 +58,9 @@ impl Sampler {
         }
     }
 
-    /// The same among `present` nodes only, given in ascending order; who is away neither gains nor
-    /// loses credit.
+    /// The same among `present` nodes only; who is away neither gains nor loses credit. If the present
+    /// have no probability left between them (a low temperature gave it all to nodes that are away),
+    /// they are drawn as equals.
     pub fn draw_among(
         &mut self,
         probabilities: &[f64],
@@ -65,20 +68,11 @@ impl Sampler {
         k: usize,
         rng: &mut ChaCha8Rng,
     ) -> Vec<usize> {
-        let shares: Vec<f64> = present.iter().map(|&node| probabilities[node]).collect();
-        let places = match self.kind {
-            SamplerKind::WithReplacement => with_replacement::draw(&shares, k, rng),
-            SamplerKind::WithoutReplacement => without_replacement::draw(&shares, k, rng),
-            SamplerKind::Credit => {
-                while self.credits.len() < probabilities.len() {
-                    self.credits.push(rng.random());
-                }
-                let mut credits: Vec<f64> = present.iter().map(|&node| self.credits[node]).collect();
-                let places = credit::draw(&mut credits, &shares, k, rng);
-                present.iter().zip(credits).for_each(|(&node, credit)| self.credits[node] = credit);
-                places
-            }
-        };
-        places.into_iter().map(|place| present[place]).collect()
+        let left = present.iter().any(|&node| probabilities[node] > 0.0);
+        let mut among = vec![0.0; probabilities.len()];
+        for &node in present {
+            among[node] = if left { probabilities[node] } else { 1.0 };
+        }
+        self.draw(&among, k, rng)
     }
 }

@@ -1,0 +1,47 @@
+//! The Gram matrix of a round's updates: all that the gradient utilities need to know of them.
+
+mod cpu;
+mod kernel;
+
+/// ⟨Δθᵢ, Δθⱼ⟩ for every pair of updates.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Gram {
+    size: usize,
+    products: Vec<f64>,
+}
+
+impl Gram {
+    /// The Gram matrix of updates of one dimension, on the processor's cores.
+    pub fn of(updates: &[&[f32]]) -> Self {
+        let lower = cpu::lower_triangle(updates);
+        Self::from_lower(updates.len(), |i, j| lower.get(i, j))
+    }
+
+    /// Mirrors a lower triangle, `lower(i, j)` for j ≤ i.
+    fn from_lower(size: usize, lower: impl Fn(usize, usize) -> f64) -> Self {
+        let mut products = vec![0.0; size * size];
+        for i in 0..size {
+            for j in 0..=i {
+                let product = lower(i, j);
+                products[i * size + j] = product;
+                products[j * size + i] = product;
+            }
+        }
+        Self { size, products }
+    }
+
+    /// How many updates there are.
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    /// ⟨Δθᵢ, Δθⱼ⟩.
+    pub fn get(&self, i: usize, j: usize) -> f64 {
+        self.products[i * self.size + j]
+    }
+
+    /// ⟨Δθᵢ, Δθⱼ⟩ for every j.
+    pub fn row(&self, i: usize) -> &[f64] {
+        &self.products[i * self.size..][..self.size]
+    }
+}
