@@ -4,7 +4,7 @@ use super::{
     additive,
     error::FairnessError,
     game::{Cosine, Scored},
-    gram::Gram,
+    gram::{Device, Gram},
     shapley::{self, Effort},
 };
 use rand_chacha::ChaCha8Rng;
@@ -94,6 +94,8 @@ pub struct Appraisal {
     pub standard_error: Option<f64>,
     /// How weights enter coalitions.
     pub weighting: Weighting,
+    /// What builds the Gram matrix, for utilities that need it.
+    pub device: Device,
 }
 
 impl Default for Appraisal {
@@ -104,6 +106,7 @@ impl Default for Appraisal {
             samples: 16,
             standard_error: None,
             weighting: Weighting::default(),
+            device: Device::default(),
         }
     }
 }
@@ -130,7 +133,7 @@ pub fn contributions(
             contributions
         }
         Utility::Cosine | Utility::LeaveOneOut => {
-            let gram = Gram::of(updates);
+            let gram = Gram::on(appraisal.device, updates)?;
             if let Some(i) = (0..gram.size()).find(|&i| !gram.get(i, i).is_finite()) {
                 all_finite_updates(updates)?;
                 return Err(FairnessError::TooLarge { field: format!("updates[{i}]") });
@@ -219,7 +222,7 @@ fn check(updates: &[&[f32]], weights: &[f64], appraisal: &Appraisal) -> Result<(
         }
     }
     match appraisal.standard_error {
-        Some(error) if !(error > 0.0) => {
+        Some(error) if error.is_nan() || error <= 0.0 => {
             Err(FairnessError::OutOfRange { field: "standard_error".into(), found: error, wanted: "above 0" })
         }
         _ => Ok(()),

@@ -124,7 +124,7 @@ pub(super) struct Whitening {
 
 pub(super) fn whitening(covariance: &DMatrix<f64>) -> Result<Whitening, NoStatistic> {
     let scale = covariance.diagonal().map(f64::sqrt);
-    if let Some(column) = scale.iter().position(|scale| !(*scale > 0.0)) {
+    if let Some(column) = scale.iter().position(|scale| scale.is_nan() || *scale == 0.0) {
         return Err(NoStatistic::Constant { column });
     }
     let d = scale.len();

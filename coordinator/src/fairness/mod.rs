@@ -29,7 +29,7 @@ pub use contribution::{
     Appraisal, Contributions, Estimator, Scorer, Utility, Weighting, contributions, contributions_scored,
 };
 pub use error::FairnessError;
-pub use gram::Gram;
+pub use gram::{Device, Gram};
 pub use incentive::{
     Sampler, SamplerKind, Temperatures, expected_staleness, inclusion_probabilities, mean_staleness,
     sampling_probabilities, selection_probability, temperature_for_band, temperature_for_worst_staleness,

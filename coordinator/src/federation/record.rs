@@ -148,6 +148,8 @@ pub struct Judgement {
     pub f: Option<f64>,
     /// p.
     pub p_value: Option<f64>,
+    /// p of the test for a slow trend (calibrated rule only).
+    pub trend_p_value: Option<f64>,
     /// The widest half-width of a standing (calibrated rule only).
     pub half_width: Option<f64>,
     /// Whether exploring ends.
@@ -158,7 +160,7 @@ pub struct Judgement {
 
 impl From<Verdict> for Judgement {
     fn from(verdict: Verdict) -> Self {
-        let Verdict { t2, f, p_value, half_width, stop, reason } = verdict;
-        Self { t2, f, p_value, half_width, stop, reason: reason.to_string() }
+        let Verdict { t2, f, p_value, trend_p_value, half_width, stop, reason } = verdict;
+        Self { t2, f, p_value, trend_p_value, half_width, stop, reason: reason.to_string() }
     }
 }

@@ -1,6 +1,6 @@
 //! Figures from pingouin, scipy, mpmath and the published code (tests/golden).
 
-use super::{assert_close, close};
+use super::{DEVICES, assert_close, close};
 use evenhand_coordinator::fairness::{
     Appraisal, Estimator, FairnessError, Gram, StopRule, Utility, Weighting, contributions,
     expected_staleness,
@@ -137,16 +137,23 @@ fn exact_contributions_agree_with_enumeration_from_vectors() {
     let golden: Cases<Case> = read(include_str!("../golden/b_shapley_exact.json"));
     assert_eq!(golden.cases.len(), 6);
     for Case { updates, phi_inner, phi_cosine, phi_cosine_doubleweight } in golden.cases {
-        let of = |utility, weighting| {
-            let appraisal =
-                Appraisal { utility, weighting, estimator: Estimator::Exact, ..Appraisal::default() };
-            contributions(&updates.slices(), &updates.p, &appraisal, &mut ChaCha8Rng::seed_from_u64(0))
-                .unwrap()
-                .values
-        };
-        assert_close(&of(Utility::InnerProduct, Weighting::Once), &phi_inner, SINGLE);
-        assert_close(&of(Utility::Cosine, Weighting::Once), &phi_cosine, SINGLE);
-        assert_close(&of(Utility::Cosine, Weighting::Twice), &phi_cosine_doubleweight, SINGLE);
+        for &device in DEVICES {
+            let of = |utility, weighting| {
+                let appraisal = Appraisal {
+                    utility,
+                    weighting,
+                    device,
+                    estimator: Estimator::Exact,
+                    ..Appraisal::default()
+                };
+                contributions(&updates.slices(), &updates.p, &appraisal, &mut ChaCha8Rng::seed_from_u64(0))
+                    .unwrap()
+                    .values
+            };
+            assert_close(&of(Utility::InnerProduct, Weighting::Once), &phi_inner, SINGLE);
+            assert_close(&of(Utility::Cosine, Weighting::Once), &phi_cosine, SINGLE);
+            assert_close(&of(Utility::Cosine, Weighting::Twice), &phi_cosine_doubleweight, SINGLE);
+        }
     }
 }
 
@@ -164,17 +171,19 @@ fn the_stratified_estimate_agrees_with_the_published_code_on_its_coalitions() {
     let golden: Cases<Case> = read(include_str!("../golden/b2_shapley_reference_sampled.json"));
     assert_eq!(golden.cases.len(), 2);
     for case in golden.cases {
-        let gram = Gram::of(&case.updates.slices());
-        let estimate = |coalition: &[f64]| {
-            let mut game = Cosine::new(&gram, &case.updates.p, coalition);
-            shapley::stratified_with(&mut game, |player, size, coalition| {
-                coalition.extend(&case.subsets_per_node[player][size]);
-            })
-        };
-        let squares: Vec<f64> = case.updates.p.iter().map(|p| p * p).collect();
-        assert_close(&estimate(&squares), &case.phi_float64_doubleweight, SINGLE);
-        assert_close(&estimate(&squares), &case.phi_reference_float32, SINGLE);
-        assert_close(&estimate(&case.updates.p), &case.phi_float64_singleweight, SINGLE);
+        for &device in DEVICES {
+            let gram = Gram::on(device, &case.updates.slices()).unwrap();
+            let estimate = |coalition: &[f64]| {
+                let mut game = Cosine::new(&gram, &case.updates.p, coalition);
+                shapley::stratified_with(&mut game, |player, size, coalition| {
+                    coalition.extend(&case.subsets_per_node[player][size]);
+                })
+            };
+            let squares: Vec<f64> = case.updates.p.iter().map(|p| p * p).collect();
+            assert_close(&estimate(&squares), &case.phi_float64_doubleweight, SINGLE);
+            assert_close(&estimate(&squares), &case.phi_reference_float32, SINGLE);
+            assert_close(&estimate(&case.updates.p), &case.phi_float64_singleweight, SINGLE);
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! The blocked product against plain sums in double precision.
 
-use evenhand_coordinator::fairness::Gram;
+use super::DEVICES;
+use evenhand_coordinator::fairness::{Device, Gram};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -20,21 +21,41 @@ fn dot(a: &[f32], b: &[f32]) -> f64 {
     a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
 }
 
-#[test]
-fn products_are_right_at_every_edge_of_the_blocking() {
-    for nodes in [1, 2, 3, 4, 5, 6, 7, 13, 47, 48, 49, 97] {
-        for dim in [1, 15, 16, 17, 2047, 2048, 2049, 4999] {
-            let updates = updates(nodes, dim);
-            let gram = Gram::of(&slices(&updates));
-            for i in 0..nodes {
-                for j in 0..nodes {
-                    let scale = (dot(&updates[i], &updates[i]) * dot(&updates[j], &updates[j])).sqrt();
-                    let error = (gram.get(i, j) - dot(&updates[i], &updates[j])).abs() / scale;
-                    assert!(error < 1e-6, "{nodes} × {dim} at ({i}, {j}): relative error {error}");
-                }
+/// The error allowed, relative to ‖Δθᵢ‖‖Δθⱼ‖.
+fn tolerance(device: Device) -> f64 {
+    match device {
+        Device::Cpu => 1e-6,
+        Device::Gpu => 1e-5,
+    }
+}
+
+fn are_right(nodes: usize, dim: usize) {
+    let updates = updates(nodes, dim);
+    let norms: Vec<f64> = updates.iter().map(|update| dot(update, update).sqrt()).collect();
+    for &device in DEVICES {
+        let gram = Gram::on(device, &slices(&updates)).unwrap();
+        for i in 0..nodes {
+            for j in 0..=i {
+                let error = (gram.get(i, j) - dot(&updates[i], &updates[j])).abs() / (norms[i] * norms[j]);
+                assert!(
+                    error < tolerance(device),
+                    "{device:?} {nodes} × {dim} at ({i}, {j}): relative error {error}"
+                );
+                assert_eq!(gram.get(i, j), gram.get(j, i));
             }
         }
     }
+}
+
+#[test]
+fn products_are_right_at_every_edge_of_the_blocking() {
+    for nodes in [1, 2, 3, 4, 5, 6, 7, 13, 31, 32, 33, 47, 48, 49, 65] {
+        for dim in [1, 15, 16, 17, 1023, 1025, 2049] {
+            are_right(nodes, dim);
+        }
+    }
+    are_right(97, 2048);
+    are_right(3, 300_001);
 }
 
 #[test]
@@ -49,7 +70,16 @@ fn the_number_of_cores_does_not_change_a_bit() {
 
 #[test]
 fn updates_without_values_have_products_of_zero() {
-    let gram = Gram::of(&[&[], &[]]);
-    assert_eq!((gram.size(), gram.get(1, 0)), (2, 0.0));
-    assert_eq!(Gram::of(&[]).size(), 0);
+    for &device in DEVICES {
+        let gram = Gram::on(device, &[&[], &[]]).unwrap();
+        assert_eq!((gram.size(), gram.get(1, 0)), (2, 0.0));
+        assert_eq!(Gram::on(device, &[]).unwrap().size(), 0);
+    }
+}
+
+#[cfg(not(feature = "gpu"))]
+#[test]
+fn a_build_without_gpu_says_so() {
+    let error = Gram::on(Device::Gpu, &[&[1.0]]).unwrap_err().to_string();
+    assert_eq!(error, "device = gpu: this program was built without the cargo feature `gpu`");
 }

@@ -1,6 +1,8 @@
 //! The fairness core against published figures, games with known answers, and its own promises.
 #![allow(clippy::unwrap_used)]
 
+use evenhand_coordinator::fairness::Device;
+
 mod contributions;
 mod games;
 mod golden;
@@ -9,6 +11,9 @@ mod incentive;
 mod measures;
 mod samplers;
 mod stop;
+
+/// What the suite runs on. With the feature `gpu` a GPU has to be there, be it one in software.
+const DEVICES: &[Device] = if cfg!(feature = "gpu") { &[Device::Cpu, Device::Gpu] } else { &[Device::Cpu] };
 
 /// Whether two figures agree to a relative tolerance.
 fn close(a: f64, b: f64, tolerance: f64) -> bool {

@@ -46,7 +46,7 @@ impl Rounds {
     fn mean(&self, node: usize) -> f64 {
         let moved =
             if node < self.nature.drifting { SPREAD * self.nature.drift * self.round as f64 } else { 0.0 };
-        0.03 + 0.001 * node as f64 + if node % 2 == 0 { moved } else { -moved }
+        0.03 + 0.001 * node as f64 + if node.is_multiple_of(2) { moved } else { -moved }
     }
 
     fn next(&mut self) -> Vec<f64> {

@@ -7,7 +7,9 @@ pub mod stop;
 
 use std::io::{BufRead, Write};
 
+use evenhand_coordinator::fairness::FairnessError;
 use evenhand_protocol::exit::Exit;
+use serde::{Serialize, de::DeserializeOwned};
 
 /// Which number to check.
 #[derive(Debug, clap::Subcommand)]
@@ -40,6 +42,14 @@ pub enum CalcError {
     /// The question is not the JSON the calculator expects.
     #[error("the question on stdin is not understood: {0}; see `evenhand-fleet calc --help`")]
     Question(#[from] serde_json::Error),
+    /// A field of the question is not what it should be.
+    #[error("{field}: {error}")]
+    Field {
+        /// Where in the question.
+        field: String,
+        /// What is wrong there.
+        error: serde_json::Error,
+    },
     /// Reading the question or writing the answer failed.
     #[error("cannot read the question or write the answer: {0}")]
     Io(#[from] std::io::Error),
@@ -48,11 +58,58 @@ pub enum CalcError {
     Refused(String),
 }
 
+impl From<FairnessError> for CalcError {
+    fn from(error: FairnessError) -> Self {
+        Self::Refused(error.to_string())
+    }
+}
+
+/// Reads a question; an error says in which field it is.
+pub(crate) fn read<T: DeserializeOwned>(stdin: impl BufRead) -> Result<T, CalcError> {
+    let mut json = serde_json::Deserializer::from_reader(stdin);
+    let question =
+        serde_path_to_error::deserialize(&mut json).map_err(|error| match error.path().to_string() {
+            whole if whole == "." => CalcError::Question(error.into_inner()),
+            field => CalcError::Field { field, error: error.into_inner() },
+        })?;
+    json.end()?;
+    Ok(question)
+}
+
+/// Writes an answer on one line.
+pub(crate) fn write(mut stdout: impl Write, answer: &impl Serialize) -> Result<(), CalcError> {
+    serde_json::to_writer(&mut stdout, answer).map_err(std::io::Error::from)?;
+    Ok(writeln!(stdout)?)
+}
+
 impl CalcError {
     pub(crate) fn exit(&self) -> Exit {
         match self {
-            CalcError::Question(_) | CalcError::Refused(_) => Exit::Data,
+            CalcError::Question(_) | CalcError::Field { .. } | CalcError::Refused(_) => Exit::Data,
             CalcError::Io(_) => Exit::Software,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::{Calc, Exit};
+    use serde_json::Value;
+
+    /// The answer to a question that has one.
+    pub(super) fn ask(calculator: &Calc, question: &str) -> Value {
+        let mut answer = Vec::new();
+        calculator.run(question.as_bytes(), &mut answer).unwrap();
+        serde_json::from_slice(&answer).unwrap()
+    }
+
+    /// Why a question has no answer.
+    pub(super) fn refused(calculator: &Calc, question: &str) -> String {
+        let mut answer = Vec::new();
+        let error = calculator.run(question.as_bytes(), &mut answer).unwrap_err();
+        assert_eq!(error.exit(), Exit::Data);
+        assert!(answer.is_empty(), "no answer beside an error");
+        error.to_string()
     }
 }

@@ -1,10 +1,134 @@
-//! `calc shapley`.
+//! `calc shapley`: contributions of one round.
 
 use std::io::{BufRead, Write};
 
+use evenhand_coordinator::fairness::{
+    Appraisal, Contributions, Device, Estimator, Utility, Weighting, contributions,
+};
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
+
 use super::CalcError;
 
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Question {
+    updates: Vec<Vec<f32>>,
+    weights: Vec<f64>,
+    #[serde(default)]
+    utility: Utility,
+    #[serde(default)]
+    estimator: Estimator,
+    samples: Option<usize>,
+    standard_error: Option<f64>,
+    #[serde(default)]
+    weighting: Weighting,
+    #[serde(default)]
+    device: Device,
+    #[serde(default)]
+    seed: u64,
+}
+
+#[derive(Serialize)]
+struct Answer {
+    contributions: Vec<f64>,
+    /// Null where a single sample says nothing about its error.
+    standard_errors: Vec<f64>,
+}
+
 /// Answers one question.
-pub fn run(_stdin: impl BufRead, _stdout: impl Write) -> Result<(), CalcError> {
-    Err(CalcError::Refused("calc shapley is not part of this build".into()))
+pub fn run(stdin: impl BufRead, stdout: impl Write) -> Result<(), CalcError> {
+    let question: Question = super::read(stdin)?;
+    let defaults = Appraisal::default();
+    let appraisal = Appraisal {
+        utility: question.utility,
+        estimator: question.estimator,
+        samples: question.samples.unwrap_or(defaults.samples),
+        standard_error: question.standard_error,
+        weighting: question.weighting,
+        device: question.device,
+    };
+    let updates: Vec<&[f32]> = question.updates.iter().map(Vec::as_slice).collect();
+    let mut rng = ChaCha8Rng::seed_from_u64(question.seed);
+    let Contributions { values, standard_errors } =
+        contributions(&updates, &question.weights, &appraisal, &mut rng)?;
+    super::write(stdout, &Answer { contributions: values, standard_errors })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::super::Calc::Shapley;
+    use super::super::tests::{ask, refused};
+
+    #[test]
+    fn two_updates_at_right_angles_share_alike() {
+        let answer = ask(
+            &Shapley,
+            r#"{"updates":[[1,0],[0,1]],"weights":[0.5,0.5],"utility":"cosine","estimator":"exact"}"#,
+        );
+        assert_eq!(answer["contributions"], serde_json::json!([0.5, 0.5]));
+        assert_eq!(answer["standard_errors"], serde_json::json!([0.0, 0.0]));
+    }
+
+    #[test]
+    fn an_inner_product_is_as_by_hand() {
+        // g_N = (2, 1): φ₀ = ½·⟨(4, 0), g_N⟩ = 4, φ₁ = ½·⟨(0, 2), g_N⟩ = 1.
+        let answer =
+            ask(&Shapley, r#"{"updates":[[4,0],[0,2]],"weights":[0.5,0.5],"utility":"inner-product"}"#);
+        assert_eq!(answer["contributions"], serde_json::json!([4.0, 1.0]));
+    }
+
+    #[test]
+    fn the_seed_decides_a_sampled_answer() {
+        let of = |seed: u32| {
+            let question = format!(
+                r#"{{"updates":[[1,2,0],[0,1,5],[3,1,1],[1,1,1]],"weights":[0.1,0.2,0.3,0.4],
+                    "estimator":"permutation","samples":4,"seed":{seed}}}"#
+            );
+            ask(&Shapley, &question)
+        };
+        assert_eq!(of(1), of(1));
+        assert_ne!(of(1), of(2));
+    }
+
+    #[test]
+    fn one_sample_has_no_standard_error() {
+        let answer = ask(&Shapley, r#"{"updates":[[1,2],[0,1]],"weights":[0.5,0.5],"samples":1}"#);
+        assert_eq!(answer["standard_errors"], serde_json::json!([null, null]));
+    }
+
+    #[test]
+    fn bad_questions_name_the_field() {
+        for (question, error) in [
+            (r#"{"updates":[[1,2],[3]],"weights":[0.5,0.5]}"#, "updates[1] has 1 values, expected 2"),
+            (r#"{"updates":[[1,2],[3,4]],"weights":[0.5,-0.5]}"#, "weights[1] = -0.5 must be at least 0"),
+            (r#"{"updates":[[1,2],[3,4]],"weights":[1]}"#, "weights has 1 values, expected 2"),
+            (r#"{"updates":[],"weights":[]}"#, "updates is empty"),
+            (r#"{"updates":[[1,NaN]],"weights":[1]}"#, "updates[0][1]: expected value at line 1 column 15"),
+            (
+                r#"{"updates":[[1,null]],"weights":[1]}"#,
+                "updates[0][1]: invalid type: null, expected f32 at line 1 column 19",
+            ),
+            (r#"{"updates":[[1,1e39]],"weights":[1]}"#, "updates[0] is not finite"),
+            (
+                r#"{"updates":[[1]],"weights":[1],"utility":"fame"}"#,
+                "utility: unknown variant `fame`, expected one of `inner-product`, `cosine`, `negative-loss`, \
+                 `accuracy`, `leave-one-out` at line 1 column 47",
+            ),
+            (r#"{"updates":[[1]],"weights":[1],"samples":0}"#, "samples = 0 must be at least 1"),
+            (
+                r#"{"updates":[[1]],"weights":[1],"utility":"accuracy"}"#,
+                "utility = accuracy needs validation data to score models on",
+            ),
+        ] {
+            assert_eq!(refused(&Shapley, question), error, "{question}");
+        }
+        assert!(
+            refused(&Shapley, r#"{"updates":[[1]],"weights":[1],"wieghts":[1]}"#)
+                .contains("unknown field `wieghts`")
+        );
+        assert!(refused(&Shapley, "updates").contains("the question on stdin is not understood"));
+    }
 }

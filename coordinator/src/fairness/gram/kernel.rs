@@ -95,7 +95,7 @@ fn multiply_add<S: Simd, const R: usize, const C: usize>(
 
 /// Whole vectors of each slice, as many for each, and what is left over, padded with zeros.
 #[inline(always)]
-fn split<'a, S: Simd, const N: usize>(simd: S, slices: [&'a [f32]; N]) -> ([&'a [S::f32s]; N], [S::f32s; N]) {
+fn split<S: Simd, const N: usize>(simd: S, slices: [&[f32]; N]) -> ([&[S::f32s]; N], [S::f32s; N]) {
     let mut heads: [&[S::f32s]; N] = [&[]; N];
     let mut tails = [simd.splat_f32s(0.0); N];
     let length = slices[0].len();

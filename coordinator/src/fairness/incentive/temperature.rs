@@ -2,6 +2,7 @@
 
 use super::{expected_staleness, sampling_probabilities};
 use crate::fairness::FairnessError;
+use std::cmp::Ordering;
 
 /// The temperatures that keep a wish.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -29,7 +30,7 @@ pub fn temperature_for_worst_staleness(standings: &[f64], k: u32, wanted: f64) -
             reachable: format!("all standings are equal, so it is {equal} at every temperature"),
         });
     }
-    if !(wanted > equal) {
+    if wanted <= equal {
         return Err(FairnessError::Unreachable {
             wish: wish(),
             reachable: format!(
@@ -65,7 +66,7 @@ pub fn temperature_for_band(
     band: (f64, f64),
 ) -> Result<Temperatures, FairnessError> {
     let spread = check(standings, k)?;
-    if !(band.0 <= band.1) {
+    if band.0.partial_cmp(&band.1).is_none_or(Ordering::is_gt) {
         return Err(FairnessError::OutOfRange {
             field: "band[0]".into(),
             found: band.0,

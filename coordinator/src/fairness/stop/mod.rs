@@ -45,8 +45,10 @@ pub struct Verdict {
     /// P(F ≥ f) if nothing has changed.
     pub p_value: Option<f64>,
     /// The same of the test for a slow trend (calibrated rule only).
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub trend_p_value: Option<f64>,
     /// The widest confidence half-width of a standing (calibrated rule only).
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub half_width: Option<f64>,
     /// Whether to stop exploring.
     pub stop: bool,
