@@ -7,22 +7,43 @@ use evenhand_protocol::exit::Exit;
 use crate::FleetError;
 use crate::bench::Bench;
 use crate::calc::Calc;
+use crate::demo::{self, DemoArgs};
+use crate::transport::process::{self, NodeArgs};
 
-/// A simulated fleet of meters that learns together, fairly; and the tools to check it
+const EXIT_CODES: &str = "\
+Exit codes:
+  0    it did what was asked
+  64   the command line is wrong, or its values contradict each other
+  65   a question to a calculator is wrong
+  69   the broker cannot be reached, or refuses us
+  70   a defect, or the federation cannot go on
+  130  ended by Ctrl-C, with what was reached so far";
+
+/// A simulated fleet of meters that learns together, fairly; and tools to check it
+///
+/// Without a command, the demo is run: it takes the flags below.
 #[derive(Debug, clap::Parser)]
-#[command(name = "evenhand-fleet", version, args_conflicts_with_subcommands = true)]
+#[command(name = "evenhand-fleet", version, args_conflicts_with_subcommands = true, after_help = EXIT_CODES)]
 pub struct Cli {
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
+    #[command(flatten)]
+    demo: DemoArgs,
 }
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
+    /// Meters of different data quality learn one model, and the better ones receive it more often
+    #[command(after_help = EXIT_CODES)]
+    Demo(DemoArgs),
     /// Check a number: JSON on stdin, JSON on stdout
-    #[command(subcommand)]
+    #[command(subcommand, after_help = EXIT_CODES)]
     Calc(Calc),
+    /// Be one node; `demo --processes` starts these
+    #[command(hide = true)]
+    Node(NodeArgs),
     /// Measure
-    #[command(subcommand)]
+    #[command(subcommand, after_help = EXIT_CODES)]
     Bench(Bench),
 }
 
@@ -30,9 +51,20 @@ impl Cli {
     /// Does what was asked.
     pub fn run(self) -> Result<Exit, FleetError> {
         match self.command {
-            Command::Calc(calc) => calc.run(io::stdin().lock(), io::stdout().lock())?,
-            Command::Bench(bench) => bench.run(io::stdout().lock())?,
+            None => demo::run(&self.demo),
+            Some(Command::Demo(demo)) => demo::run(&demo),
+            Some(Command::Calc(calc)) => {
+                calc.run(io::stdin().lock(), io::stdout().lock())?;
+                Ok(Exit::Ok)
+            }
+            Some(Command::Node(node)) => {
+                process::main(&node)?;
+                Ok(Exit::Ok)
+            }
+            Some(Command::Bench(bench)) => {
+                bench.run(io::stdout().lock())?;
+                Ok(Exit::Ok)
+            }
         }
-        Ok(Exit::Ok)
     }
 }

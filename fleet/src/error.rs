@@ -1,11 +1,86 @@
+use std::io;
+use std::path::PathBuf;
+
+use evenhand_coordinator::federation::{Cause, RuleError};
+use evenhand_coordinator::shell::ShellError;
+use evenhand_link::{BrokerError, LinkError};
+use evenhand_models::ModelError;
+use evenhand_node::config::ConfigError;
+use evenhand_node::shell::NodeError;
 use evenhand_protocol::exit::Exit;
+use evenhand_protocol::identity::NameError;
 
 use crate::bench::BenchError;
 use crate::calc::CalcError;
+use crate::demo::PlanError;
 
 /// Why a command of the fleet could not do what it was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum FleetError {
+    /// Flags contradict each other.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// The report has no place.
+    #[error("cannot write the report {}: {cause}; choose another --report PATH", path.display())]
+    Report {
+        /// Where it should go.
+        path: PathBuf,
+        /// What the system says.
+        cause: io::Error,
+    },
+    /// What was found could not be printed.
+    #[error("cannot write to stdout: {0}")]
+    Output(#[source] io::Error),
+    /// The system gives no threads.
+    #[error("cannot start: {0}")]
+    Runtime(#[source] io::Error),
+    /// The broker's address is none.
+    #[error("--broker: {0}")]
+    Broker(#[from] BrokerError),
+    /// The embedded broker finds no place.
+    #[error("cannot listen on this machine: {0}; name a broker with --broker URL")]
+    Listen(#[source] io::Error),
+    /// A link fails.
+    #[error(transparent)]
+    Link(#[from] LinkError),
+    /// The coordinator cannot go on.
+    #[error(transparent)]
+    Coordinator(#[from] ShellError),
+    /// A node cannot go on.
+    #[error(transparent)]
+    NodeShell(#[from] NodeError),
+    /// A node's process does not start, or ended.
+    #[error("the process of node {node} is not running ({cause}); try again without --processes")]
+    Process {
+        /// Whose.
+        node: String,
+        /// What is known of it.
+        cause: String,
+    },
+    /// Something that cannot happen did.
+    #[error("a defect: {0}")]
+    Defect(String),
+    /// The federation gave up.
+    #[error(transparent)]
+    Failed(#[from] Cause),
+    /// Nobody had anything to do before the end was reached.
+    #[error("the fleet stands still in round {round}; this is a defect")]
+    Stalled {
+        /// The round that did not end.
+        round: u32,
+    },
+    /// The model cannot be used.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// The plan does not make a federation.
+    #[error(transparent)]
+    Rules(#[from] RuleError),
+    /// The plan does not make a node.
+    #[error(transparent)]
+    Node(#[from] ConfigError),
+    /// The plan does not make names.
+    #[error(transparent)]
+    Name(#[from] NameError),
     /// A calculator could not answer.
     #[error(transparent)]
     Calc(#[from] CalcError),
@@ -18,8 +93,23 @@ impl FleetError {
     /// What kind of failure this is, for the shell.
     pub fn exit(&self) -> Exit {
         match self {
+            FleetError::Plan(_) | FleetError::Report { .. } | FleetError::Broker(_) => Exit::Usage,
+            FleetError::Listen(_) => Exit::Broker,
+            FleetError::Link(error) => error.exit(),
+            FleetError::Coordinator(error) => error.exit(),
+            FleetError::NodeShell(error) => error.exit(),
             FleetError::Calc(error) => error.exit(),
             FleetError::Bench(error) => error.exit(),
+            FleetError::Output(_)
+            | FleetError::Runtime(_)
+            | FleetError::Process { .. }
+            | FleetError::Defect(_)
+            | FleetError::Failed(_)
+            | FleetError::Stalled { .. }
+            | FleetError::Model(_)
+            | FleetError::Rules(_)
+            | FleetError::Node(_)
+            | FleetError::Name(_) => Exit::Software,
         }
     }
 }

@@ -1,15 +1,21 @@
 //! Simulated fleets, experiments, calculators and reports of Evenhand.
 //!
-//! The binary `evenhand-fleet` is a thin shell over [`cli::Cli`].
+//! The binary `evenhand-fleet` is a thin shell over [`cli::Cli`]. A run is planned ([`demo::Plan`]), carried by a
+//! [`transport`], seen round by round by a [`watch::Watch`] with the help of an [`observer::Observer`], and ends as an
+//! [`outcome::Outcome`], from which [`table`], JSON and [`report`] are made.
 
 pub mod bench;
 pub mod calc;
 pub mod cli;
 pub mod demo;
 mod error;
+pub mod observer;
 pub mod outcome;
 pub mod progress;
 pub mod report;
+mod signal;
 pub mod table;
+pub mod transport;
+pub mod watch;
 
 pub use error::FleetError;

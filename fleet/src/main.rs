@@ -5,8 +5,12 @@ use std::process::ExitCode;
 use clap::Parser;
 use evenhand_fleet::cli::Cli;
 use evenhand_protocol::exit::Exit;
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::LevelFilter;
 
 fn main() -> ExitCode {
+    let filter = EnvFilter::builder().with_default_directive(LevelFilter::WARN.into()).from_env_lossy();
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(false).init();
     let exit = match Cli::try_parse() {
         Ok(cli) => cli.run().unwrap_or_else(|error| {
             eprintln!("evenhand-fleet: {error}");

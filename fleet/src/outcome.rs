@@ -1,6 +1,6 @@
 //! What a run showed: the one value from which the table, the JSON object and the report are made.
 
-use evenhand_coordinator::fairness::measures;
+use evenhand_coordinator::fairness::measures::{self, Summary};
 use serde::Serialize;
 
 /// One simulated node, as its owner knows it.
@@ -132,35 +132,6 @@ impl Settings {
     }
 }
 
-/// A figure over all nodes.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Spread {
-    /// Mean over nodes.
-    pub mean: f64,
-    /// The luckiest node.
-    pub min: f64,
-    /// The unluckiest node.
-    pub max: f64,
-    /// Standard deviation over nodes.
-    pub std: f64,
-}
-
-impl Spread {
-    /// Of `values`; none without values.
-    pub fn of(values: &[f64]) -> Option<Self> {
-        let n = values.len() as f64;
-        (n > 0.0).then(|| {
-            let mean = values.iter().sum::<f64>() / n;
-            Self {
-                mean,
-                min: values.iter().copied().fold(f64::INFINITY, f64::min),
-                max: values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
-                std: (values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / n).sqrt(),
-            }
-        })
-    }
-}
-
 /// One node's row.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct NodeFigures {
@@ -192,11 +163,17 @@ pub struct Figures {
     /// Pearson of ζ with the online accuracy; only classifiers have one.
     pub rho_accuracy: Option<f64>,
     /// Online loss over nodes: equality.
-    pub online_loss: Option<Spread>,
+    pub online_loss: Option<Summary>,
     /// The standard deviation in `online_loss`.
     pub online_loss_std: Option<f64>,
     /// The round after which the stop rule ended exploring.
     pub t_alpha: Option<u32>,
+    /// Share of the noisier half of the nodes that is found in the lower half of the standings.
+    pub recall: Option<f64>,
+    /// Whether contributions look jointly normal, as the stop rule supposes.
+    pub henze_zirkler: Option<NormalityFigures>,
+    /// Lag-1 autocorrelation of contributions, mean over nodes; the stop rule supposes none.
+    pub autocorrelation: Option<f64>,
     /// Rounds done.
     pub rounds: u32,
     /// Bytes of all messages from nodes.
@@ -211,6 +188,15 @@ pub struct Figures {
     pub ended: Ended,
     /// One row a node.
     pub nodes: Vec<NodeFigures>,
+}
+
+/// The test of Henze and Zirkler on as many nodes as the stop rule watches, spread evenly over the fleet.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct NormalityFigures {
+    /// HZ.
+    pub statistic: f64,
+    /// Small when normality is not credible.
+    pub p_value: f64,
 }
 
 impl Outcome {
@@ -236,7 +222,7 @@ impl Outcome {
         let losses: Vec<f64> = nodes.iter().map(|node| node.online_loss).collect();
         let drew = self.rounds.iter().any(|round| round.stage == Stage::Exploiting);
         let staleness: Vec<f64> = nodes.iter().map(|node| node.mean_staleness).collect();
-        let online_loss = Spread::of(&losses).filter(|_| !self.rounds.is_empty());
+        let online_loss = Summary::of(&losses).filter(|_| !self.rounds.is_empty());
         Figures {
             rho_loss: measures::pearson(&zetas, &losses).filter(|_| drew),
             rho_staleness: measures::pearson(&zetas, &staleness).filter(|_| drew),
@@ -244,6 +230,9 @@ impl Outcome {
             online_loss,
             online_loss_std: online_loss.map(|loss| loss.std),
             t_alpha: self.t_alpha(),
+            recall: self.recall(&nodes),
+            henze_zirkler: self.henze_zirkler(),
+            autocorrelation: self.autocorrelation(),
             rounds: self.rounds.len() as u32,
             bytes_up: self.cost.bytes_up,
             bytes_down: self.cost.bytes_down,
@@ -275,6 +264,36 @@ impl Outcome {
                 self.rounds.len(),
             ),
         }
+    }
+
+    fn recall(&self, nodes: &[NodeFigures]) -> Option<f64> {
+        let measured = self.rounds.iter().any(|round| round.contributions.is_some());
+        let mut noisier: Vec<usize> = (0..nodes.len()).collect();
+        noisier.sort_by(|&a, &b| nodes[b].zeta.total_cmp(&nodes[a].zeta));
+        noisier.truncate(nodes.len() / 2);
+        let standings: Vec<f64> = nodes.iter().map(|node| node.standing).collect();
+        measured.then(|| measures::recall(&standings, &noisier)).flatten()
+    }
+
+    fn henze_zirkler(&self) -> Option<NormalityFigures> {
+        let (nodes, watched) = (self.members.len(), self.settings.watched.min(self.members.len()));
+        let columns: Vec<usize> = (0..watched).map(|column| column * nodes / watched).collect();
+        let contributions = self.rounds.iter().filter_map(|round| round.contributions.as_ref());
+        let rows: Vec<Vec<f64>> =
+            contributions.map(|row| columns.iter().map(|&column| row[column]).collect()).collect();
+        let test = measures::henze_zirkler(&rows).ok()?;
+        Some(NormalityFigures { statistic: test.statistic, p_value: test.p_value })
+    }
+
+    fn autocorrelation(&self) -> Option<f64> {
+        let rows: Vec<&Vec<f64>> =
+            self.rounds.iter().filter_map(|round| round.contributions.as_ref()).collect();
+        let of_node = |node: usize| {
+            let values: Vec<f64> = rows.iter().map(|row| row[node]).collect();
+            measures::autocorrelation(&values, 1)?.by_lag.get(1).copied()
+        };
+        let lags: Vec<f64> = (0..self.members.len()).filter_map(of_node).collect();
+        Summary::of(&lags).map(|lags| lags.mean)
     }
 
     /// The last round before nodes were first drawn by their standing.

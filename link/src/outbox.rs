@@ -49,6 +49,15 @@ impl Outbox {
         Ok(())
     }
 
+    /// Has the broker forget what it keeps under `topic`: an empty retained message, as MQTT wants it.
+    pub async fn clear(&self, topic: &str) -> Result<(), LinkError> {
+        if !rumqttc::valid_topic(topic) {
+            return Err(LinkError::Topic(topic.to_owned()));
+        }
+        let _turn = self.shared.turn.lock().await;
+        self.send(topic, Vec::new(), true).await
+    }
+
     /// Payload bytes up and down since the link was made.
     pub fn traffic(&self) -> Traffic {
         Traffic {

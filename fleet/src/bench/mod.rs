@@ -1,23 +1,29 @@
 //! Benchmarks that anyone can repeat.
 
+pub mod scale;
 pub mod shapley;
 
 use std::io::Write;
 
 use evenhand_protocol::exit::Exit;
 
+use crate::FleetError;
+
 /// What to measure.
 #[derive(Debug, clap::Subcommand)]
 pub enum Bench {
     /// Time of one round's contributions
     Shapley(shapley::ShapleyArgs),
+    /// Time of a round against the number of nodes
+    Scale(scale::ScaleArgs),
 }
 
 impl Bench {
     /// Measures, and writes the figures to `stdout`.
-    pub fn run(&self, stdout: impl Write) -> Result<(), BenchError> {
+    pub fn run(&self, stdout: impl Write) -> Result<(), FleetError> {
         match self {
-            Bench::Shapley(args) => shapley::run(args, stdout),
+            Bench::Shapley(args) => Ok(shapley::run(args, stdout)?),
+            Bench::Scale(args) => scale::run(args, stdout),
         }
     }
 }

@@ -47,7 +47,7 @@ pub struct DemoArgs {
     /// Draws a round [default: 40 % of the nodes]
     #[arg(long, value_name = "K")]
     pub k: Option<usize>,
-    /// Run every node as a separate process
+    /// Run every node as a separate `evenhand-node` process; this program contains its code
     #[arg(long)]
     pub processes: bool,
     /// Print one JSON object on stdout instead of the table
@@ -89,4 +89,16 @@ pub enum Sampler {
     WithoutReplacement,
     /// Draws that keep account: the same shares, hardly any luck
     Credit,
+}
+
+/// What the flags are when none is given.
+impl Default for DemoArgs {
+    fn default() -> Self {
+        #[derive(clap::Parser)]
+        struct Flags {
+            #[command(flatten)]
+            demo: DemoArgs,
+        }
+        <Flags as clap::Parser>::parse_from(["demo"]).demo
+    }
 }

@@ -2,6 +2,10 @@
 
 mod args;
 mod plan;
+mod run;
+mod setup;
 
 pub use args::{DemoArgs, Sampler, Strategy, Transport};
 pub use plan::{Plan, PlanError};
+pub(crate) use run::{carry, federation_id, runtime};
+pub use run::{run, simulate};

@@ -1,5 +1,6 @@
 //! Flags that have been checked against each other.
 
+use evenhand_link::{Broker, BrokerError};
 use evenhand_protocol::codec::CodecKind;
 
 use super::args::{DemoArgs, Sampler, Strategy, Transport};
@@ -48,6 +49,9 @@ pub enum PlanError {
     /// Softmax needs a positive scale.
     #[error("temperature = {0} is not positive; choose e.g. --temperature 0.02")]
     Temperature(f64),
+    /// The broker's address is none.
+    #[error("--broker: {0}")]
+    Broker(#[from] BrokerError),
     /// Nobody would listen there.
     #[error("--broker is for MQTT; drop it or choose --transport mqtt")]
     BrokerUnused,
@@ -109,6 +113,9 @@ impl Plan {
         }
         if args.transport == Transport::Memory && args.broker.is_some() {
             return Err(PlanError::BrokerUnused);
+        }
+        if let Some(url) = &args.broker {
+            Broker::parse(url)?;
         }
         if args.transport == Transport::Memory && args.processes {
             return Err(PlanError::ProcessesUnused);

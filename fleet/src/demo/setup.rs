@@ -1,0 +1,114 @@
+//! From a plan to a fleet: which households, which model, which rules.
+
+use evenhand_coordinator::fairness::{Appraisal, Estimator, SamplerKind};
+use evenhand_coordinator::federation::{
+    self, Admission, Blueprint, Exploitation, Exploration, General, Rules, Training,
+};
+use evenhand_models::{LoadOptions, Loss, Model, shipped};
+use evenhand_node::source::household::{Household, HouseholdSettings};
+use evenhand_node::window::SeriesSettings;
+use evenhand_protocol::identity::{Digest, FederationId, NodeId};
+
+use super::{Plan, Sampler, Strategy};
+use crate::FleetError;
+use crate::observer::Observer;
+use crate::transport::{Fleet, House};
+
+/// Seconds between two readings.
+const STEP_S: u32 = 1800;
+/// Readings of a round: one day.
+const READINGS_A_ROUND: usize = 48;
+/// Steps the model looks back: half a day.
+const LAGS: usize = 24;
+/// η.
+const LEARNING_RATE: f64 = 0.05;
+/// Configuration files hold signed integers.
+const SEED_MAX: u64 = i64::MAX as u64;
+/// Up to so many nodes contributions are enumerated; beyond, they are estimated.
+const EXACT_NODES_MAX: usize = 12;
+
+impl Plan {
+    /// The fleet, and somebody to watch it. `federation` is one level of the topics.
+    pub fn fleet(&self, federation: FederationId) -> Result<(Fleet, Observer), FleetError> {
+        let model = Model::load(shipped::ELECTRICITY_RNN, &LoadOptions::default())?;
+        let blueprint = Blueprint {
+            graph: Digest(model.digest()),
+            onnx: shipped::ELECTRICITY_RNN.into(),
+            weights: model.initial_weights().into(),
+        };
+        let series = SeriesSettings {
+            step_s: STEP_S,
+            lags: LAGS,
+            history_steps: 4 * READINGS_A_ROUND,
+            ..Default::default()
+        };
+        let houses: Vec<House> = (self.members.iter().enumerate())
+            .map(|(index, member)| {
+                let household = HouseholdSettings {
+                    seed: self.settings.seed.wrapping_mul(1_000_003).wrapping_add(index as u64) & SEED_MAX,
+                    noise: member.zeta,
+                    step_s: STEP_S,
+                    weather_seed: self.settings.seed & SEED_MAX,
+                    ..Default::default()
+                };
+                Ok(House { id: NodeId::new(&member.id)?, household })
+            })
+            .collect::<Result<_, FleetError>>()?;
+        let households = houses.iter().map(|house| Household::new(house.household.clone())).collect();
+        let observer =
+            Observer::new(model, Loss::Mse, households, &series, READINGS_A_ROUND, self.settings.seed);
+        let fleet = Fleet {
+            rules: Rules::new(self.rules(federation))?,
+            blueprint,
+            houses,
+            series,
+            readings_a_round: READINGS_A_ROUND,
+        };
+        Ok((fleet, observer))
+    }
+
+    fn rules(&self, name: FederationId) -> federation::Settings {
+        let settings = &self.settings;
+        let nodes = self.members.len() as u32;
+        let estimator =
+            if self.members.len() <= EXACT_NODES_MAX { Estimator::Exact } else { Estimator::Permutation };
+        federation::Settings {
+            federation: General {
+                name,
+                seed: settings.seed,
+                rounds: settings.rounds,
+                nodes_min: nodes,
+                nodes_max: nodes,
+                strategy: match self.strategy {
+                    Strategy::Evenhand => federation::Strategy::Evenhand,
+                    Strategy::FedAvg => federation::Strategy::FedAvg,
+                },
+                ..Default::default()
+            },
+            training: Training {
+                learning_rate: LEARNING_RATE,
+                samples_max: READINGS_A_ROUND as u32,
+                codec: self.codec,
+                ..Default::default()
+            },
+            contribution: Appraisal { estimator, ..Default::default() },
+            exploring: Exploration {
+                window: settings.window as u32,
+                watched: settings.watched as u32,
+                strictness: settings.strictness,
+                ..Default::default()
+            },
+            exploiting: Exploitation {
+                k: settings.k as u32,
+                sampler: match self.sampler {
+                    Sampler::WithReplacement => SamplerKind::WithReplacement,
+                    Sampler::WithoutReplacement => SamplerKind::WithoutReplacement,
+                    Sampler::Credit => SamplerKind::Credit,
+                },
+                temperature: settings.temperature,
+                ..Default::default()
+            },
+            admission: Admission::default(),
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! From rounds, as they end, to an outcome.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::sync::Arc;
+
+use evenhand_coordinator::federation::Closed;
+use evenhand_protocol::message::Phase;
+
+use crate::FleetError;
+use crate::observer::Observer;
+use crate::outcome::{Member, Outcome, Round, Settings, Stage};
+use crate::progress::Progress;
+use crate::transport::Ran;
+
+/// Sees every round of a run, and remembers what a report needs.
+pub struct Watch<W> {
+    settings: Settings,
+    members: Vec<Member>,
+    ids: Vec<String>,
+    positions: BTreeMap<String, usize>,
+    observer: Observer,
+    /// θ_{t−1}: what the nodes drawn in the next round are given.
+    latest: Arc<[f32]>,
+    rounds: Vec<Round>,
+    p_value: Option<f64>,
+    progress: Progress<W>,
+}
+
+impl<W: Write> Watch<W> {
+    /// Watches a federation that begins with the weights `initial`.
+    pub fn new(
+        settings: Settings,
+        members: Vec<Member>,
+        observer: Observer,
+        initial: Arc<[f32]>,
+        progress: Progress<W>,
+    ) -> Self {
+        let ids: Vec<String> = members.iter().map(|member| member.id.clone()).collect();
+        let positions = ids.iter().cloned().enumerate().map(|(position, id)| (id, position)).collect();
+        Self {
+            settings,
+            members,
+            ids,
+            positions,
+            observer,
+            latest: initial,
+            rounds: Vec::new(),
+            p_value: None,
+            progress,
+        }
+    }
+
+    /// Takes in a round that is over.
+    pub fn round(&mut self, closed: &Closed) -> Result<(), FleetError> {
+        let record = &closed.record;
+        let nodes = self.members.len();
+        let mut round = Round {
+            round: record.round,
+            stage: if record.phase == Phase::Exploring { Stage::Exploring } else { Stage::Exploiting },
+            drawn: Vec::new(),
+            loss: record.loss.unwrap_or(f64::NAN),
+            contributions: None,
+            standings: vec![0.0; nodes],
+            sampling_probabilities: vec![0.0; nodes],
+            p_value: record.verdict.as_ref().and_then(|verdict| verdict.p_value),
+            online_losses: Vec::new(),
+        };
+        for node in &record.nodes {
+            let Some(&position) = self.positions.get(node.node.as_str()) else { continue };
+            round.standings[position] = node.standing;
+            round.sampling_probabilities[position] = node.sampling_probability;
+            if let Some(contribution) = node.contribution {
+                round.contributions.get_or_insert_with(|| vec![0.0; nodes])[position] = contribution;
+            }
+            if node.was_asked() {
+                round.drawn.push(position);
+            }
+        }
+        round.drawn.sort_unstable();
+        let given = std::mem::replace(&mut self.latest, closed.weights.shared());
+        round.online_losses = self.observer.round(round.round, &round.drawn, given)?;
+        self.p_value = round.p_value.or(self.p_value);
+        self.progress.round(&self.settings, &self.ids, &round, self.p_value);
+        self.rounds.push(round);
+        Ok(())
+    }
+
+    /// Says what the run is waiting for.
+    pub fn waiting(&mut self, what: &str) {
+        self.progress.waiting(what);
+    }
+
+    /// The run is over.
+    pub fn conclude(mut self, ran: Ran) -> Outcome {
+        self.progress.finish();
+        Outcome {
+            settings: self.settings,
+            members: self.members,
+            rounds: self.rounds,
+            ended: ran.ended,
+            cost: ran.cost,
+        }
+    }
+}
