@@ -28,7 +28,7 @@ use crate::events::{Events, LinkEvent, Malformed};
 use crate::options::{LinkOptions, Outgoing};
 use crate::outbox::Outbox;
 use crate::shared::{COURIERS, Inbox, Receiving, Shared, WINDOW, locked};
-use crate::{LinkError, Tls, TlsFiles, resend};
+use crate::{Broker, LinkError, Tls, TlsFiles, resend};
 
 /// Packet ids in use at a time: more than the window, so that a broker may acknowledge out of order.
 const PACKET_IDS: u16 = 100;
@@ -86,10 +86,7 @@ pub(crate) fn start(options: LinkOptions) -> Result<(Outbox, Events), LinkError>
 }
 
 fn mqtt_options(options: &LinkOptions) -> Result<MqttOptions, LinkError> {
-    if options.client_id.is_empty() {
-        return Err(LinkError::ClientId);
-    }
-    let mut mqtt = MqttOptions::new(&options.client_id, options.broker.host(), options.broker.port());
+    let mut mqtt = plain_options(&options.broker, options.tls.as_ref(), &options.client_id)?;
     mqtt.set_clean_session(!options.persistent)
         .set_keep_alive(options.keep_alive.max(Duration::from_secs(1)))
         .set_inflight(PACKET_IDS)
@@ -98,14 +95,23 @@ fn mqtt_options(options: &LinkOptions) -> Result<MqttOptions, LinkError> {
             options.limits.message_bytes_max.saturating_add(PACKET_OVERHEAD_BYTES),
             options.payload_bytes_max.max(PAYLOAD_BYTES_MIN).saturating_add(PACKET_OVERHEAD_BYTES),
         );
-    if let Some((user, password)) = options.broker.credentials() {
-        mqtt.set_credentials(user, password);
-    }
     if let Some(will) = &options.will {
         mqtt.set_last_will(last_will(will, options.payload_bytes_max)?);
     }
-    if options.broker.encrypted() {
-        let tls = options.tls.clone().map_or_else(|| Tls::load(&TlsFiles::default()), Ok)?;
+    Ok(mqtt)
+}
+
+/// How to reach a broker with rumqttc itself: for what is said outside of the federation, e.g. by meters.
+pub fn plain_options(broker: &Broker, tls: Option<&Tls>, client_id: &str) -> Result<MqttOptions, LinkError> {
+    if client_id.is_empty() {
+        return Err(LinkError::ClientId);
+    }
+    let mut mqtt = MqttOptions::new(client_id, broker.host(), broker.port());
+    if let Some((user, password)) = broker.credentials() {
+        mqtt.set_credentials(user, password);
+    }
+    if broker.encrypted() {
+        let tls = tls.cloned().map_or_else(|| Tls::load(&TlsFiles::default()), Ok)?;
         mqtt.set_transport(Transport::Tls(TlsConfiguration::Rustls(tls.0)));
     }
     Ok(mqtt)

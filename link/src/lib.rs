@@ -24,6 +24,7 @@ pub mod testing;
 mod tls;
 
 pub use broker::{Broker, BrokerError};
+pub use driver::plain_options;
 pub use error::LinkError;
 pub use events::{Events, LinkEvent, Malformed};
 pub use options::{LinkOptions, Outgoing};

@@ -16,6 +16,10 @@ pub use error::ConfigError;
 use crate::core::Settings;
 use crate::source::csv::CsvSettings;
 use crate::source::household::HouseholdSettings;
+use crate::source::jsonl::JsonlSettings;
+use crate::source::modbus::ModbusSettings;
+use crate::source::mqtt::MqttSettings;
+use crate::source::p1::P1Settings;
 use crate::window::{RowSettings, SeriesSettings, WindowSettings};
 
 /// The default configuration with an explanation of every key; `evenhand-node print-config` prints it.
@@ -136,6 +140,14 @@ pub enum SourceSection {
     Household(HouseholdSettings),
     /// A CSV file.
     Csv(CsvSettings),
+    /// JSON lines.
+    Jsonl(JsonlSettings),
+    /// A topic on an MQTT broker.
+    Mqtt(MqttSettings),
+    /// A meter on Modbus TCP.
+    Modbus(ModbusSettings),
+    /// The P1 port of a smart meter.
+    P1(P1Settings),
 }
 
 /// When readings come.
@@ -228,6 +240,10 @@ impl Config {
         match &self.source {
             SourceSection::Household(household) => household.check(),
             SourceSection::Csv(csv) => csv.check(),
+            SourceSection::Jsonl(jsonl) => jsonl.check(),
+            SourceSection::Mqtt(mqtt) => mqtt.check(),
+            SourceSection::Modbus(modbus) => modbus.check(),
+            SourceSection::P1(p1) => p1.check(),
         }
         .map_err(ConfigError::Value)?;
         let value = |sentence: &str| Err(ConfigError::Value(sentence.to_owned()));
@@ -240,14 +256,10 @@ impl Config {
         if self.node.token.is_some() && self.node.token_file.is_some() {
             return value("node.token and node.token_file exclude each other; keep the file");
         }
-        if self.broker.password_file.is_some() && self.broker.password_env.is_some() {
-            return value("broker.password_file and broker.password_env exclude each other; keep one");
+        if let SourceSection::Mqtt(MqttSettings { broker: Some(broker), .. }) = &self.source {
+            broker.check()?;
         }
-        if self.broker.keep_alive_s == 0 {
-            return value("broker.keep_alive_s = 0; choose at least one second");
-        }
-        Broker::parse(&self.broker.url)?;
-        Ok(())
+        self.broker.check()
     }
 
     /// What the core needs to know.
@@ -274,28 +286,11 @@ impl Config {
     /// How to reach the broker; reads the files with passwords and certificates.
     pub fn link_options(&self) -> Result<LinkOptions, ConfigError> {
         let section = &self.broker;
-        let mut broker = Broker::parse(&section.url)?;
-        if let Some(username) = &section.username {
-            let password = match (&section.password_file, &section.password_env) {
-                (Some(path), _) => secret(path)?,
-                (None, Some(name)) => {
-                    std::env::var(name).map_err(|_| ConfigError::Environment(name.clone()))?
-                }
-                (None, None) => String::new(),
-            };
-            broker = broker.with_credentials(username, password);
-        }
-        let tls = broker.encrypted().then(|| {
-            Tls::load(&TlsFiles {
-                ca: section.ca_file.clone(),
-                certificate: section.certificate_file.clone(),
-                key: section.key_file.clone(),
-            })
-        });
+        let (broker, tls) = section.resolve()?;
         let client_id = format!("evenhand-{}-{}", self.node.federation, self.node.id);
         let message_bytes_max = self.node.parameters_max.saturating_mul(8).max(1 << 20);
         Ok(LinkOptions {
-            tls: tls.transpose()?,
+            tls,
             payload_bytes_max: section.payload_bytes_max,
             limits: Limits {
                 message_bytes_max,
@@ -306,6 +301,43 @@ impl Config {
             keep_alive: Duration::from_secs(section.keep_alive_s.into()),
             ..LinkOptions::new(broker, client_id)
         })
+    }
+}
+
+impl BrokerSection {
+    /// The address with its credentials, and the certificates; reads their files.
+    pub fn resolve(&self) -> Result<(Broker, Option<Tls>), ConfigError> {
+        let mut broker = Broker::parse(&self.url)?;
+        if let Some(username) = &self.username {
+            let password = match (&self.password_file, &self.password_env) {
+                (Some(path), _) => secret(path)?,
+                (None, Some(name)) => {
+                    std::env::var(name).map_err(|_| ConfigError::Environment(name.clone()))?
+                }
+                (None, None) => String::new(),
+            };
+            broker = broker.with_credentials(username, password);
+        }
+        let files = TlsFiles {
+            ca: self.ca_file.clone(),
+            certificate: self.certificate_file.clone(),
+            key: self.key_file.clone(),
+        };
+        let tls = broker.encrypted().then(|| Tls::load(&files)).transpose()?;
+        Ok((broker, tls))
+    }
+
+    fn check(&self) -> Result<(), ConfigError> {
+        if self.password_file.is_some() && self.password_env.is_some() {
+            return Err(ConfigError::Value(
+                "password_file and password_env of a broker exclude each other; keep one".into(),
+            ));
+        }
+        if self.keep_alive_s == 0 {
+            return Err(ConfigError::Value("broker.keep_alive_s = 0; choose at least one second".into()));
+        }
+        Broker::parse(&self.url)?;
+        Ok(())
     }
 }
 
@@ -365,6 +397,24 @@ mod tests {
                 assert!(documented[&section].get(key).is_some(), "{section}.{key}");
             }
         }
+    }
+
+    #[test]
+    fn every_key_of_every_source_is_documented() {
+        let mut kinds = Vec::new();
+        for block in DEFAULT.split("\n\n").filter(|block| block.starts_with("## [source]")) {
+            let text: String =
+                block.lines().map(|line| line.trim_start_matches("## ").to_owned() + "\n").collect();
+            let shown: toml::Table = text.parse().unwrap();
+            let config =
+                Config::parse(&format!("[node]\nid = \"m1\"\nfederation = \"town\"\n{text}")).unwrap();
+            let known = toml::Table::try_from(&config).unwrap();
+            let keys =
+                |table: &toml::Table| table["source"].as_table().unwrap().keys().cloned().collect::<Vec<_>>();
+            assert_eq!(keys(&shown), keys(&known), "{text}");
+            kinds.push(shown["source"]["kind"].as_str().unwrap().to_owned());
+        }
+        assert_eq!(kinds, ["csv", "jsonl", "mqtt", "modbus", "p1"]);
     }
 
     #[test]

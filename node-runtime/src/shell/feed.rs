@@ -1,7 +1,7 @@
 //! A source as the event loop sees it: read in line by rounds, or on a thread of its own.
 
 use std::thread;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use tokio::sync::mpsc;
 
@@ -11,7 +11,11 @@ use crate::inline::read_rounds;
 use crate::reading::Intake;
 use crate::source::csv::Csv;
 use crate::source::household::Household;
-use crate::source::{Clocked, Source, SourceError};
+use crate::source::jsonl::Jsonl;
+use crate::source::modbus::Modbus;
+use crate::source::mqtt::Mqtt;
+use crate::source::p1::P1;
+use crate::source::{Clocked, Source, SourceError, now_ms};
 
 /// Readings taken over at once.
 const COUNT: usize = 256;
@@ -71,6 +75,15 @@ fn open(config: &Config, newest_ms: Option<i64>) -> Result<Box<dyn Source>, Sour
             }
         }
         SourceSection::Csv(settings) => Box::new(Csv::open(settings.clone(), newest_ms)?),
+        SourceSection::Jsonl(settings) => Box::new(Jsonl::open(settings.clone(), newest_ms)?),
+        SourceSection::Mqtt(settings) => {
+            let section = settings.broker.as_ref().unwrap_or(&config.broker);
+            let (broker, tls) = section.resolve().map_err(Box::new)?;
+            let client_id = format!("evenhand-{}-{}-source", config.node.federation, config.node.id);
+            Box::new(Mqtt::open(settings, &broker, tls.as_ref(), &client_id, newest_ms)?)
+        }
+        SourceSection::Modbus(settings) => Box::new(Modbus::open(settings.clone())?),
+        SourceSection::P1(settings) => Box::new(P1::open(settings.clone(), newest_ms)?),
     })
 }
 
@@ -136,8 +149,4 @@ fn wait(pause: Duration, sender: &mpsc::Sender<Intake>) -> bool {
         left -= nap;
     }
     !sender.is_closed()
-}
-
-fn now_ms() -> i64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as i64)
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::tail::{Next, Tail};
 use super::time::TimeFormat;
-use super::{PATIENCE, Source, SourceError};
+use super::{PATIENCE, Source, SourceError, number};
 use crate::reading::{Intake, Reading};
 
 /// Where the file is and what its columns mean.
@@ -154,13 +154,6 @@ impl Source for Csv {
     fn malformed(&self) -> u64 {
         self.malformed + self.tail.dropped()
     }
-}
-
-/// A number with a decimal point or comma; spaces around it do not matter.
-fn number(text: &str, decimal_comma: bool) -> Option<f64> {
-    let text = text.trim();
-    let value: f64 = if decimal_comma { text.replacen(',', ".", 1).parse() } else { text.parse() }.ok()?;
-    value.is_finite().then_some(value)
 }
 
 /// The fields of one line; a field in double quotes may hold the delimiter, and `""` for a quote.

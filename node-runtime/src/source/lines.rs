@@ -20,8 +20,6 @@ pub(super) struct Lines {
 impl Lines {
     /// Reads once; the number of bytes read, 0 at the end as it is now.
     pub(super) fn fill(&mut self, reader: &mut impl Read) -> io::Result<usize> {
-        self.buffer.drain(..self.begin);
-        self.begin = 0;
         let mut block = [0; 8192];
         let count = loop {
             match reader.read(&mut block) {
@@ -29,8 +27,15 @@ impl Lines {
                 other => break other?,
             }
         };
-        self.buffer.extend_from_slice(&block[..count]);
+        self.push(&block[..count]);
         Ok(count)
+    }
+
+    /// Takes in bytes that were read elsewhere.
+    pub(super) fn push(&mut self, block: &[u8]) {
+        self.buffer.drain(..self.begin);
+        self.begin = 0;
+        self.buffer.extend_from_slice(block);
     }
 
     /// The next complete line, without its end.

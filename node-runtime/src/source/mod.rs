@@ -3,12 +3,18 @@
 mod clocked;
 pub mod csv;
 pub mod household;
+mod json;
+pub mod jsonl;
 mod lines;
+pub mod modbus;
+pub mod mqtt;
+pub mod p1;
+mod serial;
 mod tail;
 pub mod time;
 
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 pub use clocked::Clocked;
 
@@ -61,6 +67,28 @@ pub enum SourceError {
     /// The system gives the source no thread.
     #[error("cannot start a thread for the source: {0}")]
     Thread(std::io::Error),
+    /// A meter on Modbus does not answer as it should.
+    #[error("{address}: {cause}")]
+    Modbus {
+        /// Which one.
+        address: String,
+        /// What is wrong.
+        cause: modbus::ModbusError,
+    },
+    /// The broker that a source listens to is away, or refuses us.
+    #[error("broker {broker}: {cause}")]
+    Mqtt {
+        /// Which one.
+        broker: String,
+        /// What is wrong.
+        cause: Box<rumqttc::ConnectionError>,
+    },
+    /// The broker that a source listens to cannot be used.
+    #[error(transparent)]
+    Link(#[from] evenhand_link::LinkError),
+    /// What the configuration names cannot be read.
+    #[error(transparent)]
+    Config(#[from] Box<crate::config::ConfigError>),
     /// A column that the configuration names does not exist.
     #[error("{path} has no column {column:?}; its columns are {columns}")]
     Column {
@@ -71,4 +99,16 @@ pub enum SourceError {
         /// Those that are there.
         columns: String,
     },
+}
+
+/// A number with a decimal point or comma; spaces around it do not matter.
+fn number(text: &str, decimal_comma: bool) -> Option<f64> {
+    let text = text.trim();
+    let value: f64 = if decimal_comma { text.replacen(',', ".", 1).parse() } else { text.parse() }.ok()?;
+    value.is_finite().then_some(value)
+}
+
+/// Milliseconds since 1970, for readings that come without a time.
+pub(crate) fn now_ms() -> i64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as i64)
 }

@@ -1,0 +1,343 @@
+//! A register of a meter, read over Modbus TCP.
+
+use std::io::{self, Read, Write};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use super::{PATIENCE, Source, SourceError, now_ms};
+use crate::reading::{Intake, Reading};
+
+/// How long a meter may take to answer.
+const TIMEOUT: Duration = Duration::from_secs(5);
+/// Transaction (2), protocol (2), length (2), unit (1).
+const HEADER_BYTES: usize = 7;
+const PROTOCOL: [u8; 2] = [0, 0];
+
+/// Which register of which meter, and what its bits mean.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ModbusSettings {
+    /// `HOST:PORT` of the meter or gateway.
+    pub address: String,
+    /// The unit behind a gateway.
+    pub unit: u8,
+    /// Which table the register is in.
+    pub table: Table,
+    /// The register's address, counted from 0.
+    pub register: u16,
+    /// What its bits mean.
+    pub number: Number,
+    /// Which of several words comes first.
+    pub word_order: WordOrder,
+    /// The reading is number · scale + offset.
+    pub scale: f64,
+    /// Added to the scaled number.
+    pub offset: f64,
+    /// Seconds between two readings.
+    pub interval_s: f64,
+}
+
+impl Default for ModbusSettings {
+    fn default() -> Self {
+        Self {
+            address: String::new(),
+            unit: 1,
+            table: Table::Input,
+            register: 0,
+            number: Number::F32,
+            word_order: WordOrder::HighFirst,
+            scale: 1.0,
+            offset: 0.0,
+            interval_s: 10.0,
+        }
+    }
+}
+
+impl ModbusSettings {
+    /// The first setting that makes no sense, with the remedy.
+    pub fn check(&self) -> Result<(), String> {
+        if self.address.is_empty() {
+            return Err("source.address is missing; write HOST:PORT, e.g. \"192.168.1.20:502\"".into());
+        }
+        if !(self.interval_s > 0.0 && self.interval_s <= 86_400.0) {
+            return Err(format!("source.interval_s = {}; choose up to a day", self.interval_s));
+        }
+        if !(self.scale.is_finite() && self.offset.is_finite()) {
+            return Err("source.scale and source.offset must be finite".into());
+        }
+        Ok(())
+    }
+}
+
+/// The tables of registers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Table {
+    /// Function 3.
+    Holding,
+    /// Function 4.
+    Input,
+}
+
+impl Table {
+    fn function(self) -> u8 {
+        match self {
+            Table::Holding => 3,
+            Table::Input => 4,
+        }
+    }
+}
+
+/// What the bits of one or more registers mean.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[expect(missing_docs, reason = "named as everywhere")]
+pub enum Number {
+    U16,
+    I16,
+    U32,
+    I32,
+    F32,
+    U64,
+    I64,
+    F64,
+}
+
+impl Number {
+    /// Registers it takes.
+    fn words(self) -> usize {
+        match self {
+            Number::U16 | Number::I16 => 1,
+            Number::U32 | Number::I32 | Number::F32 => 2,
+            Number::U64 | Number::I64 | Number::F64 => 4,
+        }
+    }
+
+    /// The number in `bytes`, high word first.
+    fn decode(self, bytes: &[u8]) -> Option<f64> {
+        Some(match self {
+            Number::U16 => u16::from_be_bytes(bytes.try_into().ok()?).into(),
+            Number::I16 => i16::from_be_bytes(bytes.try_into().ok()?).into(),
+            Number::U32 => u32::from_be_bytes(bytes.try_into().ok()?).into(),
+            Number::I32 => i32::from_be_bytes(bytes.try_into().ok()?).into(),
+            Number::F32 => f32::from_be_bytes(bytes.try_into().ok()?).into(),
+            Number::U64 => u64::from_be_bytes(bytes.try_into().ok()?) as f64,
+            Number::I64 => i64::from_be_bytes(bytes.try_into().ok()?) as f64,
+            Number::F64 => f64::from_be_bytes(bytes.try_into().ok()?),
+        })
+    }
+}
+
+/// Which of several words comes first; the bytes of a word always come high first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WordOrder {
+    /// As the standard has it.
+    HighFirst,
+    /// As some makers have it.
+    LowFirst,
+}
+
+/// Why a meter was not read.
+#[derive(Debug, thiserror::Error)]
+pub enum ModbusError {
+    /// The connection fails.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// The meter refuses.
+    #[error("the meter answers with exception {code} ({})", exception(*code))]
+    Exception {
+        /// Which.
+        code: u8,
+    },
+    /// The answer is to another question, or none at all.
+    #[error("the meter's answer does not fit the question: wrong {0}")]
+    Answer(&'static str),
+}
+
+fn exception(code: u8) -> &'static str {
+    match code {
+        1 => "it does not know this function; try the other table",
+        2 => "it has no such register",
+        3 => "it does not accept this many registers",
+        4 => "it failed",
+        6 => "it is busy",
+        10 | 11 => "the gateway does not reach it; check the unit",
+        _ => "unknown",
+    }
+}
+
+/// A connection to a meter.
+#[derive(Debug)]
+pub struct Modbus {
+    settings: ModbusSettings,
+    stream: TcpStream,
+    transaction: u16,
+    due: Instant,
+    malformed: u64,
+}
+
+impl Modbus {
+    /// Connects.
+    pub fn open(settings: ModbusSettings) -> Result<Self, SourceError> {
+        let stream = connect(&settings.address).map_err(|error| failed(&settings, error.into()))?;
+        Ok(Self { settings, stream, transaction: 0, due: Instant::now(), malformed: 0 })
+    }
+
+    fn poll(&mut self) -> Result<f64, ModbusError> {
+        self.transaction = self.transaction.wrapping_add(1);
+        let ModbusSettings { unit, table, register, number, word_order, .. } = self.settings;
+        let request = request(self.transaction, unit, table, register, number.words() as u16);
+        self.stream.write_all(&request)?;
+        let mut answer = [0; HEADER_BYTES + 2 + 8];
+        let length = HEADER_BYTES + 2;
+        self.stream.read_exact(&mut answer[..length])?;
+        let rest = expected_rest(&answer[..length], self.transaction, unit, table, number)?;
+        self.stream.read_exact(&mut answer[length..length + rest])?;
+        let words = &mut answer[length..length + rest];
+        if word_order == WordOrder::LowFirst {
+            words.as_chunks_mut::<2>().0.reverse();
+        }
+        number.decode(words).ok_or(ModbusError::Answer("length"))
+    }
+}
+
+impl Source for Modbus {
+    fn read(&mut self, _count: usize) -> Result<Intake, SourceError> {
+        let wait = self.due.saturating_duration_since(Instant::now());
+        if wait > PATIENCE {
+            thread::sleep(PATIENCE);
+            return Ok(Intake::Readings(Vec::new()));
+        }
+        thread::sleep(wait);
+        let number = self.poll().map_err(|error| failed(&self.settings, error))?;
+        // A meter that was slow is not asked the sooner for it.
+        self.due = (self.due + Duration::from_secs_f64(self.settings.interval_s)).max(Instant::now());
+        let value = number * self.settings.scale + self.settings.offset;
+        if !value.is_finite() {
+            self.malformed += 1;
+            return Ok(Intake::Readings(Vec::new()));
+        }
+        Ok(Intake::Readings(vec![Reading { time_ms: now_ms(), value }]))
+    }
+
+    fn malformed(&self) -> u64 {
+        self.malformed
+    }
+}
+
+fn failed(settings: &ModbusSettings, cause: ModbusError) -> SourceError {
+    SourceError::Modbus { address: settings.address.clone(), cause }
+}
+
+fn connect(address: &str) -> io::Result<TcpStream> {
+    let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+    for address in address.to_socket_addrs()? {
+        match TcpStream::connect_timeout(&address, TIMEOUT) {
+            Ok(stream) => {
+                stream.set_read_timeout(Some(TIMEOUT))?;
+                stream.set_write_timeout(Some(TIMEOUT))?;
+                stream.set_nodelay(true)?;
+                return Ok(stream);
+            }
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+fn request(transaction: u16, unit: u8, table: Table, register: u16, words: u16) -> Vec<u8> {
+    let mut request = Vec::with_capacity(12);
+    request.extend(transaction.to_be_bytes());
+    request.extend(PROTOCOL);
+    request.extend(6u16.to_be_bytes());
+    request.extend([unit, table.function()]);
+    request.extend(register.to_be_bytes());
+    request.extend(words.to_be_bytes());
+    request
+}
+
+/// The bytes that must follow the first nine of an answer.
+fn expected_rest(
+    first: &[u8],
+    transaction: u16,
+    unit: u8,
+    table: Table,
+    number: Number,
+) -> Result<usize, ModbusError> {
+    let (header, body) = first.split_at_checked(HEADER_BYTES).ok_or(ModbusError::Answer("length"))?;
+    let [function, detail] = *body else { return Err(ModbusError::Answer("length")) };
+    let bytes = 2 * number.words();
+    if header[..2] != transaction.to_be_bytes() {
+        return Err(ModbusError::Answer("transaction"));
+    }
+    if header[2..4] != PROTOCOL {
+        return Err(ModbusError::Answer("protocol"));
+    }
+    if header[6] != unit {
+        return Err(ModbusError::Answer("unit"));
+    }
+    if function == table.function() | 0x80 {
+        return Err(ModbusError::Exception { code: detail });
+    }
+    if function != table.function() {
+        return Err(ModbusError::Answer("function"));
+    }
+    if usize::from(detail) != bytes || header[4..6] != (bytes as u16 + 3).to_be_bytes() {
+        return Err(ModbusError::Answer("length"));
+    }
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_request_of_the_standard() {
+        // Modbus application protocol 1.1b3, 6.3: read registers 108 to 110.
+        let expected = [0, 9, 0, 0, 0, 6, 17, 3, 0, 107, 0, 3];
+        assert_eq!(request(9, 17, Table::Holding, 107, 3), expected);
+    }
+
+    #[test]
+    fn numbers_of_all_kinds() {
+        for (number, bytes, expected) in [
+            (Number::U16, &[0xff, 0xfe][..], 65_534.0),
+            (Number::I16, &[0xff, 0xfe], -2.0),
+            (Number::U32, &[0, 1, 0, 2], 65_538.0),
+            (Number::I32, &[0xff, 0xff, 0xff, 0xff], -1.0),
+            (Number::F32, &[0x43, 0x66, 0x33, 0x33], f64::from(230.2f32)),
+            (Number::U64, &[0, 0, 0, 1, 0, 0, 0, 0], 4_294_967_296.0),
+            (Number::I64, &[0xff; 8], -1.0),
+            (Number::F64, &[0x40, 0x09, 0x21, 0xfb, 0x54, 0x44, 0x2d, 0x18], std::f64::consts::PI),
+        ] {
+            assert_eq!(number.decode(bytes), Some(expected), "{number:?}");
+            assert_eq!(number.decode(&bytes[1..]), None);
+        }
+    }
+
+    #[test]
+    fn refusals_are_named() {
+        let refused = [0, 1, 0, 0, 0, 3, 1, 0x84, 2];
+        let error = expected_rest(&refused, 1, 1, Table::Input, Number::F32).unwrap_err();
+        assert!(error.to_string().contains("no such register"), "{error}");
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_an_answer_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..20), transaction: u16, unit: u8) {
+            for number in [Number::U16, Number::F32, Number::F64] {
+                if let Ok(rest) = expected_rest(&bytes, transaction, unit, Table::Input, number) {
+                    prop_assert_eq!(rest, 2 * number.words());
+                }
+                let _ = number.decode(&bytes);
+            }
+        }
+    }
+}

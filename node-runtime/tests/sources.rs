@@ -1,0 +1,248 @@
+//! Sources on the channels they are made for.
+#![allow(clippy::unwrap_used)]
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::future;
+use std::io::Write;
+use std::net::TcpListener;
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
+
+use evenhand_link::testing::Mosquitto;
+use evenhand_link::{Broker, plain_options};
+use evenhand_node::reading::{Intake, Reading};
+use evenhand_node::source::modbus::{Modbus, ModbusError, ModbusSettings, Number, Table, WordOrder};
+use evenhand_node::source::mqtt::{Mqtt, MqttSettings};
+use evenhand_node::source::p1::{P1, P1Settings};
+use evenhand_node::source::{Source, SourceError};
+use rumqttc::{Client, QoS};
+use tokio_modbus::server::Service;
+use tokio_modbus::server::tcp::{Server, accept_tcp_connection};
+use tokio_modbus::{ExceptionCode, Request, Response, SlaveRequest};
+
+fn readings(intake: Intake) -> Vec<Reading> {
+    match intake {
+        Intake::Readings(readings) => readings,
+        Intake::Rows(_) => panic!("rows"),
+    }
+}
+
+/// Reads until there are `count` readings.
+fn wait_for(source: &mut dyn Source, count: usize) -> Vec<Reading> {
+    let mut seen = Vec::new();
+    while seen.len() < count {
+        seen.extend(readings(source.read(count - seen.len()).unwrap()));
+    }
+    seen
+}
+
+/// Unit 7 has 230.25 as a float in the input registers 10 and 11, and −1234 with the low word first in the holding
+/// registers 20 and 21.
+struct Meter;
+
+impl Service for Meter {
+    type Request = SlaveRequest<'static>;
+    type Response = Response;
+    type Exception = ExceptionCode;
+    type Future = future::Ready<Result<Response, ExceptionCode>>;
+
+    fn call(&self, request: Self::Request) -> Self::Future {
+        let float = 230.25f32.to_bits();
+        let integer = (-1234i32).cast_unsigned();
+        future::ready(match (request.slave, request.request) {
+            (7, Request::ReadInputRegisters(10, 2)) => {
+                Ok(Response::ReadInputRegisters(vec![(float >> 16) as u16, float as u16]))
+            }
+            (7, Request::ReadHoldingRegisters(20, 2)) => {
+                Ok(Response::ReadHoldingRegisters(vec![integer as u16, (integer >> 16) as u16]))
+            }
+            _ => Err(ExceptionCode::IllegalDataAddress),
+        })
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_meter_on_modbus_tcp() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    tokio::spawn(async move {
+        let connect =
+            |stream, address| async move { accept_tcp_connection(stream, address, |_| Ok(Some(Meter))) };
+        Server::new(listener).serve(&connect, |error| panic!("{error}")).await
+    });
+    let settings = ModbusSettings {
+        address,
+        unit: 7,
+        register: 10,
+        scale: 0.001,
+        offset: 1.0,
+        interval_s: 0.01,
+        ..Default::default()
+    };
+    let read = tokio::task::spawn_blocking(move || {
+        let mut float = Modbus::open(settings.clone()).unwrap();
+        let seen = wait_for(&mut float, 3);
+        assert!(seen.iter().all(|reading| (reading.value - 1.23025).abs() < 1e-9), "{seen:?}");
+        assert!(seen.is_sorted_by_key(|reading| reading.time_ms));
+
+        let settings = ModbusSettings { scale: 1.0, offset: 0.0, ..settings };
+        let mut integer = Modbus::open(ModbusSettings {
+            table: Table::Holding,
+            register: 20,
+            number: Number::I32,
+            word_order: WordOrder::LowFirst,
+            ..settings.clone()
+        })
+        .unwrap();
+        assert_eq!(wait_for(&mut integer, 1)[0].value, -1234.0);
+
+        let mut nothing = Modbus::open(ModbusSettings { register: 99, ..settings }).unwrap();
+        let error = nothing.read(1).unwrap_err();
+        assert!(
+            matches!(error, SourceError::Modbus { cause: ModbusError::Exception { code: 2 }, .. }),
+            "{error}"
+        );
+    });
+    read.await.unwrap();
+}
+
+/// CRC-16/ARC, written otherwise than in the source: by the reflected table-free recurrence on whole bytes.
+fn crc16(bytes: &[u8]) -> u16 {
+    bytes.iter().fold(0u16, |crc, byte| {
+        let mut low = (crc ^ u16::from(*byte)) & 0xff;
+        for _ in 0..8 {
+            low = if low & 1 == 1 { (low >> 1) ^ 0xa001 } else { low >> 1 };
+        }
+        (crc >> 8) ^ low
+    })
+}
+
+fn telegram(second: u32, kilowatts: &str) -> Vec<u8> {
+    let body = format!(
+        "/KFM5KAIFA-METER\r\n\r\n1-3:0.2.8(42)\r\n0-0:1.0.0(2406011200{second:02}S)\r\n1-0:1.7.0({kilowatts}*kW)\r\n!"
+    );
+    format!("{body}{:04X}\r\n", crc16(body.as_bytes())).into_bytes()
+}
+
+/// 2024-06-01 12:00:00 in Dutch summer time.
+const NOON_MS: i64 = 1_717_236_000_000;
+
+fn speak(mut line: impl Write) {
+    let mut damaged = telegram(1, "00.500");
+    damaged[40] ^= 1;
+    let whole = telegram(2, "01.750");
+    line.write_all(b"half a telegram*kW)\r\n!0000\r\n").unwrap();
+    line.write_all(&telegram(0, "00.250")).unwrap();
+    line.write_all(&damaged).unwrap();
+    line.write_all(&whole[..50]).unwrap();
+    line.flush().unwrap();
+    line.write_all(&whole[50..]).unwrap();
+    line.write_all(&telegram(3, "02.000")).unwrap();
+}
+
+fn heard(source: &mut P1) {
+    let seen: Vec<_> =
+        wait_for(source, 3).iter().map(|reading| (reading.time_ms - NOON_MS, reading.value)).collect();
+    assert_eq!(seen, [(0, 0.25), (2000, 1.75), (3000, 2.0)]);
+    assert_eq!(source.malformed(), 1, "the damaged one");
+}
+
+#[test]
+fn p1_telegrams_on_a_serial_line() {
+    let master =
+        rustix::pty::openpt(rustix::pty::OpenptFlags::RDWR | rustix::pty::OpenptFlags::NOCTTY).unwrap();
+    rustix::pty::grantpt(&master).unwrap();
+    rustix::pty::unlockpt(&master).unwrap();
+    let device =
+        PathBuf::from(OsString::from_vec(rustix::pty::ptsname(&master, Vec::new()).unwrap().into_bytes()));
+    let mut source = P1::open(P1Settings { device, ..Default::default() }, None).unwrap();
+    let line = File::from(master);
+    let speaker = std::thread::spawn(move || {
+        speak(&line);
+        line
+    });
+    heard(&mut source);
+    drop(speaker.join().unwrap());
+}
+
+#[test]
+fn p1_telegrams_from_a_gateway() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let mut source = P1::open(P1Settings { address, ..Default::default() }, None).unwrap();
+    let (stream, _) = listener.accept().unwrap();
+    let speaker = std::thread::spawn(move || speak(stream));
+    heard(&mut source);
+    speaker.join().unwrap();
+    let ended = loop {
+        match source.read(1) {
+            Ok(intake) => assert!(intake.is_empty()),
+            Err(error) => break error,
+        }
+    };
+    assert!(matches!(ended, SourceError::File { .. }), "{ended}");
+    let missing = P1Settings { device: "/dev/no-such-line".into(), ..Default::default() };
+    assert!(P1::open(missing, None).is_err());
+}
+
+/// A device that publishes; its connection is served by a thread.
+fn device(broker: &Broker) -> Client {
+    let (client, mut connection) = Client::new(plain_options(broker, None, "plug").unwrap(), 16);
+    std::thread::spawn(move || while let Ok(Ok(_)) = connection.recv() {});
+    client
+}
+
+#[test]
+fn what_a_plug_publishes_on_mosquitto() {
+    let mut mosquitto = Mosquitto::start();
+    let broker = mosquitto.broker();
+    let plug = device(&broker);
+    let message = |second: u32, watts: &str| {
+        format!(r#"{{"Time":"2024-06-01T10:00:{second:02}Z","ENERGY":{{"Total":1.5,"Power":{watts}}}}}"#)
+    };
+    // Kept by the broker: known however late the node comes.
+    plug.publish("tele/plug/SENSOR", QoS::AtLeastOnce, true, message(0, "84")).unwrap();
+    let settings = MqttSettings {
+        topic: "tele/plug/SENSOR".into(),
+        value: "ENERGY.Power".into(),
+        time: "Time".into(),
+        ..Default::default()
+    };
+    let mut source = Mqtt::open(&settings, &broker, None, "m1-source", None).unwrap();
+    assert_eq!(wait_for(&mut source, 1), [Reading { time_ms: NOON_MS, value: 84.0 }]);
+    for (second, watts) in [(1, "85.5"), (1, "99"), (2, "null"), (3, "\"86\"")] {
+        plug.publish("tele/plug/SENSOR", QoS::AtLeastOnce, false, message(second, watts)).unwrap();
+    }
+    let seen: Vec<_> =
+        wait_for(&mut source, 2).iter().map(|reading| (reading.time_ms - NOON_MS, reading.value)).collect();
+    assert_eq!(seen, [(1000, 85.5), (3000, 86.0)]);
+    assert_eq!(source.malformed(), 1);
+
+    mosquitto.kill();
+    let lost = loop {
+        match source.read(1) {
+            Ok(intake) => assert!(intake.is_empty()),
+            Err(error) => break error,
+        }
+    };
+    assert!(matches!(lost, SourceError::Mqtt { .. }), "{lost}");
+}
+
+#[test]
+fn plain_numbers_count_when_they_arrive_and_not_when_they_were_kept() {
+    let mosquitto = Mosquitto::start();
+    let broker = mosquitto.broker();
+    let plug = device(&broker);
+    plug.publish("home/power", QoS::AtLeastOnce, true, "1").unwrap();
+    let settings = MqttSettings { topic: "home/power".into(), ..Default::default() };
+    let mut source = Mqtt::open(&settings, &broker, None, "m1-source", None).unwrap();
+    let seen = loop {
+        plug.publish("home/power", QoS::AtLeastOnce, false, "230.5").unwrap();
+        let seen = readings(source.read(9).unwrap());
+        if !seen.is_empty() {
+            break seen;
+        }
+    };
+    assert!(seen.iter().all(|reading| reading.value == 230.5), "{seen:?}");
+}
