@@ -5,12 +5,11 @@
     cargo build --release -p evenhand-models --example gradient_time
     taskset -c 0 venv/bin/python onnx-models/bench/compare.py target/release/examples/gradient_time
 
-Both sides do the same work: copy the weights in, forward, backward, copy the gradient out. Several rounds alternate
-between the two, and the best median of each is reported, so that a busy machine disturbs both alike.
+Both sides do the same work: copy the weights in, forward, backward, copy the gradient out. Times are processor time, not
+the clock's; rounds alternate between the two sides, and the best mean of several stretches is reported of each.
 """
 
 import json
-import statistics
 import subprocess
 import sys
 import time
@@ -99,13 +98,14 @@ def torch_gradient_us(name, shape):
 
     begin = time.perf_counter()
     step()
-    rounds = int(min(max(0.7 / (time.perf_counter() - begin), 5), 3000))
-    times = []
-    for i in range(rounds + rounds // 5):
-        begin = time.perf_counter()
-        step()
-        times.append((time.perf_counter() - begin) * 1e6)
-    return statistics.median(times[rounds // 5 :])
+    rounds = int(min(max(0.15 / (time.perf_counter() - begin), 3), 2000))
+    best = float("inf")
+    for _ in range(6):
+        begin = time.process_time()
+        for _ in range(rounds):
+            step()
+        best = min(best, (time.process_time() - begin) / rounds * 1e6)
+    return best
 
 
 def main():
