@@ -15,6 +15,7 @@
 //! | did it work out fairly? | ρ, online performance | [`measures`] |
 
 mod additive;
+mod appraisal;
 mod contribution;
 mod error;
 pub mod game;
@@ -25,9 +26,8 @@ pub mod measures;
 pub mod shapley;
 mod stop;
 
-pub use contribution::{
-    Appraisal, Contributions, Estimator, Scorer, Utility, Weighting, contributions, contributions_scored,
-};
+pub use appraisal::{Appraisal, Estimator, Utility, Weighting};
+pub use contribution::{Contributions, Scorer, contributions, contributions_scored};
 pub use error::FairnessError;
 pub use gram::{Device, Gram};
 pub use incentive::{
