@@ -107,7 +107,7 @@ impl Plan {
             return Err(PlanError::Strictness(args.strictness));
         }
         // With the cosine utility contributions of a round sum to 1, so standings lie about 1/N: the paper's β = 1/150 at N = 30.
-        let temperature = args.temperature.unwrap_or(0.2 / nodes as f64);
+        let temperature = args.temperature.unwrap_or(1.0 / nodes as f64);
         if !(temperature > 0.0 && temperature.is_finite()) {
             return Err(PlanError::Temperature(temperature));
         }

@@ -1,0 +1,53 @@
+//! The same fleet over real MQTT and in virtual time.
+#![allow(clippy::unwrap_used)]
+
+use evenhand_fleet::demo::{self, DemoArgs, Plan, Transport};
+use evenhand_fleet::outcome::{Ended, Figures};
+use evenhand_fleet::progress::{Progress, Style};
+use evenhand_fleet::transport::Interrupt;
+
+fn figures(args: DemoArgs) -> Figures {
+    let plan = Plan::new(&args).unwrap();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let progress = Progress::new(std::io::sink(), Style::Silent);
+    demo::simulate(&plan, &runtime, &Interrupt::default(), progress).unwrap().figures()
+}
+
+fn small(transport: Transport) -> DemoArgs {
+    DemoArgs { nodes: 5, rounds: 24, window: Some(6), transport, ..Default::default() }
+}
+
+#[test]
+fn mqtt_and_memory_agree_on_every_node() {
+    let memory = figures(small(Transport::Memory));
+    let mqtt = figures(small(Transport::Mqtt));
+    assert!(memory.t_alpha.is_some_and(|t| t < 24), "both phases are part of the comparison");
+    assert_eq!(memory.nodes, mqtt.nodes);
+    assert_eq!((memory.t_alpha, memory.rounds, memory.ended), (mqtt.t_alpha, 24, Ended::Complete));
+    let alike = |a: u64, b: u64| (a as f64 / b as f64 - 1.0).abs() < 0.05;
+    assert!(alike(memory.bytes_up, mqtt.bytes_up), "{} {}", memory.bytes_up, mqtt.bytes_up);
+    assert!(alike(memory.bytes_down, mqtt.bytes_down), "{} {}", memory.bytes_down, mqtt.bytes_down);
+}
+
+#[test]
+fn codecs_change_what_travels_and_hardly_what_is_learned() {
+    let with = |codec: &str| figures(DemoArgs { codec: codec.parse().unwrap(), ..small(Transport::Memory) });
+    let exact = with("f32");
+    let loss = |figures: &Figures| figures.online_loss.unwrap().mean;
+    for (codec, share, tolerance) in [("bf16", 0.52, 0.01), ("int8", 0.30, 0.05)] {
+        let lossy = with(codec);
+        let bytes = lossy.bytes_up as f64 / exact.bytes_up as f64;
+        assert!(bytes < share, "{codec}: {bytes} of the bytes");
+        let change = (loss(&lossy) / loss(&exact) - 1.0).abs();
+        assert!(change < tolerance, "{codec}: the mean online loss changes by {change}");
+    }
+    let sparse = with("top-k");
+    assert!((sparse.bytes_up as f64) < 0.1 * exact.bytes_up as f64, "{}", sparse.bytes_up);
+}
+
+#[test]
+fn without_incentives_everybody_is_drawn_alike() {
+    let args = DemoArgs { strategy: demo::Strategy::FedAvg, rounds: 40, ..small(Transport::Memory) };
+    let figures = figures(args);
+    assert!(figures.nodes.iter().all(|node| (node.sampling_probability - 0.2).abs() < 1e-12));
+}
