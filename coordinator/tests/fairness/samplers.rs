@@ -59,6 +59,19 @@ struct Case {
 }
 
 #[test]
+fn nobody_without_a_probability_is_drawn() {
+    for kind in [SamplerKind::WithReplacement, SamplerKind::WithoutReplacement, SamplerKind::Credit] {
+        let mut rng = ChaCha8Rng::seed_from_u64(3);
+        let mut sampler = Sampler::new(kind);
+        assert!(sampler.draw(&[0.0, 0.0, 0.0], 2, &mut rng).is_empty(), "{kind:?}");
+        assert!(sampler.draw_among(&[0.5, 0.5], &[], 1, &mut rng).is_empty(), "{kind:?}");
+        for _ in 0..200 {
+            assert_eq!(sampler.draw(&[0.0, 1.0, 0.0], 2, &mut rng), [1], "{kind:?}");
+        }
+    }
+}
+
+#[test]
 fn inclusion_is_as_enumerated_with_and_without_replacement() {
     let golden: Inclusion =
         serde_json::from_str(include_str!("../golden/c2_inclusion_without_replacement.json")).unwrap();

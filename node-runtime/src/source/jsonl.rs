@@ -107,7 +107,11 @@ impl Source for Jsonl {
         let mut readings = Vec::new();
         while readings.len() < count {
             let line = match &mut self.stream {
-                Stream::Pipe(pipe) => pipe.next(readings.is_empty())?,
+                Stream::Pipe(pipe) => match pipe.next(readings.is_empty()) {
+                    // What was read goes first; the end is met again by the next call.
+                    Err(_) if !readings.is_empty() => None,
+                    line => line?,
+                },
                 Stream::File(tail, follow) => match tail.next()? {
                     Next::Line(line) => Some(line),
                     Next::Restart => continue,

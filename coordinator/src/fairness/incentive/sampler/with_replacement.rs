@@ -12,11 +12,14 @@ pub(super) fn draw(probabilities: &[f64], k: usize, rng: &mut impl Rng) -> Vec<u
             Some(*sum)
         })
         .collect();
-    let Some(&total) = cumulative.last() else { return Vec::new() };
+    // Nobody without a probability is ever drawn, not even by rounding.
+    let Some(last) = probabilities.iter().rposition(|probability| *probability > 0.0) else {
+        return Vec::new();
+    };
     let mut drawn: Vec<usize> = (0..k)
         .map(|_| {
-            let point = rng.random::<f64>() * total;
-            cumulative.partition_point(|sum| *sum <= point).min(probabilities.len() - 1)
+            let point = rng.random::<f64>() * cumulative[last];
+            cumulative.partition_point(|sum| *sum <= point).min(last)
         })
         .collect();
     drawn.sort_unstable();
