@@ -68,8 +68,8 @@ mod tests {
             &Shapley,
             r#"{"updates":[[1,0],[0,1]],"weights":[0.5,0.5],"utility":"cosine","estimator":"exact"}"#,
         );
-        for share in answer["contributions"].as_array().unwrap() {
-            assert!((share.as_f64().unwrap() - 0.5).abs() < 1e-12, "{answer}");
+        for value in answer["contributions"].as_array().unwrap() {
+            assert!((value.as_f64().unwrap() - 0.5).abs() < 1e-12, "{answer}");
         }
         assert_eq!(answer["standard_errors"], serde_json::json!([0.0, 0.0]));
     }
@@ -108,16 +108,13 @@ mod tests {
             (r#"{"updates":[[1,2],[3,4]],"weights":[0.5,-0.5]}"#, "weights[1] = -0.5 must be at least 0"),
             (r#"{"updates":[[1,2],[3,4]],"weights":[1]}"#, "weights has 1 values, expected 2"),
             (r#"{"updates":[],"weights":[]}"#, "updates is empty"),
-            (r#"{"updates":[[1,NaN]],"weights":[1]}"#, "updates[0][1]: expected value at line 1 column 16"),
-            (
-                r#"{"updates":[[1,null]],"weights":[1]}"#,
-                "updates[0][1]: invalid type: null, expected f32 at line 1 column 19",
-            ),
+            (r#"{"updates":[[1,NaN]],"weights":[1]}"#, "updates[0][1]: expected value"),
+            (r#"{"updates":[[1,null]],"weights":[1]}"#, "updates[0][1]: invalid type: null, expected f32"),
             (r#"{"updates":[[1,1e39]],"weights":[1]}"#, "updates[0] is not finite"),
             (
                 r#"{"updates":[[1]],"weights":[1],"utility":"fame"}"#,
                 "utility: unknown variant `fame`, expected one of `inner-product`, `cosine`, `negative-loss`, \
-                 `accuracy`, `leave-one-out` at line 1 column 47",
+                 `accuracy`, `leave-one-out`",
             ),
             (r#"{"updates":[[1]],"weights":[1],"samples":0}"#, "samples = 0 must be at least 1"),
             (
@@ -125,7 +122,12 @@ mod tests {
                 "utility = accuracy needs validation data to score models on",
             ),
         ] {
-            assert_eq!(refused(&Shapley, question), error, "{question}");
+            // What serde found wrong ends with its place.
+            assert!(
+                refused(&Shapley, question).starts_with(error),
+                "{question}: {}",
+                refused(&Shapley, question)
+            );
         }
         assert!(
             refused(&Shapley, r#"{"updates":[[1]],"weights":[1],"wieghts":[1]}"#)
