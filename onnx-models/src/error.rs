@@ -85,6 +85,14 @@ pub enum ModelError {
         /// The shape the file declares, `?` where it is free.
         expected: String,
     },
+    /// Hidden states that do not fit the model's further inputs.
+    #[error("hidden states of {found:?} values do not fit the model's further inputs {expected:?}")]
+    States {
+        /// The number of values of each state given.
+        found: Vec<usize>,
+        /// The shapes of the further inputs.
+        expected: Vec<Vec<usize>>,
+    },
     /// Targets that do not fit the output or the loss.
     #[error("targets do not fit an output of shape {output:?}: {why}")]
     Targets {

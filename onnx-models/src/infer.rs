@@ -39,34 +39,89 @@ impl Predictor {
         Ok(())
     }
 
-    /// The first output for these inputs.
+    /// The first output for these inputs. Hidden states that the model takes as further inputs are zero.
     pub fn predict(&mut self, inputs: &[f32], shape: &[usize]) -> Result<Vec<f32>> {
-        let shapes = self.model.inner.input_shapes(shape, inputs.len())?;
-        let failed = |error: TractError| ModelError::Inference(format!("{error:#}"));
-        let ready = match self.ready.iter().find(|(known, _)| known == shape) {
-            Some((_, ready)) => ready.clone(),
-            None => {
-                self.model.inner.plan(&shapes, 1)?;
-                let ready = self.build(&shapes).map_err(failed)?;
-                if self.ready.len() == SHAPES_MAX {
-                    self.ready.remove(0);
-                }
-                self.ready.push((shape.to_vec(), ready.clone()));
-                ready
-            }
-        };
-        let mut tensors: TVec<TValue> = tvec!(Tensor::from_shape(shape, inputs).map_err(failed)?.into());
-        for shape in &shapes[1..] {
-            tensors.push(Tensor::zero::<f32>(shape).map_err(failed)?.into());
-        }
-        let outputs = ready.run(tensors).map_err(failed)?;
-        let view = outputs[0].to_plain_array_view::<f32>().map_err(failed)?;
-        Ok(view.iter().copied().collect())
+        self.predict_from(inputs, shape, &mut vec![])
     }
 
-    fn build(&self, shapes: &[Vec<usize>]) -> TractResult<Arc<TypedRunnableModel>> {
+    /// The first output for these inputs, going on from hidden states: they are the model's further inputs, empty for
+    /// zeros, and afterwards its further outputs, so that a stream is predicted piece by piece.
+    pub fn predict_from(
+        &mut self,
+        inputs: &[f32],
+        shape: &[usize],
+        states: &mut Vec<Vec<f32>>,
+    ) -> Result<Vec<f32>> {
+        let shapes = self.model.inner.input_shapes(shape, inputs.len())?;
+        let failed = |error: TractError| ModelError::Inference(format!("{error:#}"));
+        if states.is_empty() {
+            states.extend(shapes[1..].iter().map(|shape| vec![0.0; shape.iter().product()]));
+        }
+        let fit = states.len() + 1 == shapes.len()
+            && states
+                .iter()
+                .zip(&shapes[1..])
+                .all(|(state, shape)| state.len() == shape.iter().product::<usize>());
+        if !fit {
+            let sizes = states.iter().map(Vec::len).collect();
+            return Err(ModelError::States { found: sizes, expected: shapes[1..].to_vec() });
+        }
+        let ready = self.ready(shape, &shapes)?;
+        let given = std::iter::once(inputs).chain(states.iter().map(Vec::as_slice));
+        let tensors = given.zip(&shapes).map(|(data, shape)| Ok(Tensor::from_shape(shape, data)?.into()));
+        let outputs =
+            ready.run(tensors.collect::<TractResult<TVec<TValue>>>().map_err(failed)?).map_err(failed)?;
+        let mut values = outputs.iter().map(|output| {
+            let view = output.to_plain_array_view::<f32>().map_err(failed)?;
+            Ok(view.iter().copied().collect::<Vec<f32>>())
+        });
+        let first = values.next().unwrap_or_else(|| Ok(vec![]))?;
+        let after = values.collect::<Result<Vec<_>>>()?;
+        if after.len() == states.len() {
+            *states = after;
+        }
+        Ok(first)
+    }
+
+    /// The model optimised for inputs of this shape.
+    fn ready(&mut self, shape: &[usize], shapes: &[Vec<usize>]) -> Result<Arc<TypedRunnableModel>> {
+        if let Some((_, ready)) = self.ready.iter().find(|(known, _)| known == shape) {
+            return Ok(ready.clone());
+        }
+        // Whatever the trainer refuses never reaches tract.
+        let outputs = self.outputs();
+        self.model.inner.plan(shapes, outputs)?;
+        let ready =
+            self.build(shapes, outputs).map_err(|error| ModelError::Inference(format!("{error:#}")))?;
+        if self.ready.len() == SHAPES_MAX {
+            self.ready.remove(0);
+        }
+        self.ready.push((shape.to_vec(), ready.clone()));
+        Ok(ready)
+    }
+
+    /// All outputs if they can be the next states, otherwise the first.
+    fn outputs(&self) -> usize {
+        let graph = &self.model.inner.graph;
+        if graph.inputs.len() > 1 && graph.outputs.len() == graph.inputs.len() {
+            graph.outputs.len()
+        } else {
+            1
+        }
+    }
+
+    fn build(&self, shapes: &[Vec<usize>], outputs: usize) -> TractResult<Arc<TypedRunnableModel>> {
         let inner = &self.model.inner;
-        let file = export::fill(&inner.stripped, inner.parameters(), &self.weights);
+        let mut file = export::fill(&inner.stripped, inner.parameters(), &self.weights);
+        if let Some(graph) = &mut file.graph {
+            graph.output.truncate(outputs);
+            // Declared shapes are hints that may be wrong; tract works them out from the input's.
+            graph.value_info.clear();
+            for node in graph.node.iter_mut().filter(|node| node.op_type == "Dropout") {
+                node.input.truncate(1);
+                node.output.truncate(1);
+            }
+        }
         let mut model = onnx().model_for_proto_model(&file)?;
         for (index, shape) in shapes.iter().enumerate() {
             model.set_input_fact(index, f32::fact(shape).into())?;

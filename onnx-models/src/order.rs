@@ -6,6 +6,7 @@ use tract_onnx::pb;
 
 use crate::error::{GraphError, ModelError, Result};
 use crate::graph::{Graph, Source, Trainable, ValueId};
+use crate::ops::Op;
 use crate::proto::{Data, Tensor};
 
 /// One trainable tensor and its place in the flat vector.
@@ -34,35 +35,39 @@ impl Parameter {
 /// Moves the trainable tensors out of the graph's constants and returns them with their values.
 ///
 /// Trainable is every float tensor of the file (initializer, Constant node or input with a default) that reaches the
-/// first output through a place where a weight may stand. Scalars of rank 0 are literals of the program that was
-/// exported; running statistics, bounds, ratios and exponents are settings. Neither is trained unless listed.
+/// first output through a place where a weight may stand. Not trained unless listed are scalars of rank 0, the literals
+/// of the program that was exported, and initial states of zeros, where sequences begin. Never trained are running
+/// statistics, bounds, ratios and exponents, the settings of operators.
 ///
 /// The canonical order is that of first use, node by node and input by input: it depends on the graph alone, not on how
 /// an exporter sorted its initializers.
 pub(crate) fn choose(graph: &mut Graph, listed: Option<&[String]>) -> Result<(Vec<Parameter>, Vec<f32>)> {
     let needed = graph.needed(&graph.outputs[..1]);
+    let mut uses = vec![Use::default(); graph.values.len()];
     let mut order: Vec<ValueId> = Vec::new();
-    let mut settings: Vec<ValueId> = Vec::new();
     for (node, _) in graph.nodes.iter().zip(&needed).filter(|(_, needed)| **needed) {
         for (index, value) in node.inputs.iter().enumerate() {
             let Some(value) = *value else { continue };
             if float(graph, value).is_none() {
                 continue;
             }
-            let list = if node.op.trains(index) { &mut order } else { &mut settings };
-            if !list.contains(&value) {
-                list.push(value);
+            if !node.op.trains(index) {
+                uses[value].setting = true;
+            } else if !std::mem::replace(&mut uses[value].weight, true) {
+                order.push(value);
             }
         }
     }
     let chosen = match listed {
         None => {
-            let weight = |v: &ValueId| {
-                !settings.contains(v) && float(graph, *v).is_some_and(|tensor| !tensor.shape.is_empty())
+            let states = initial_states(graph);
+            let weight = |&value: &ValueId| {
+                let tensor = float(graph, value).filter(|tensor| !tensor.shape.is_empty());
+                !uses[value].setting && tensor.is_some_and(|tensor| !(states[value] && zero(tensor)))
             };
             order.into_iter().filter(weight).collect()
         }
-        Some(listed) => by_name(graph, &order, &settings, listed)?,
+        Some(listed) => by_name(graph, &order, &uses, listed)?,
     };
     let mut parameters = Vec::new();
     let mut weights = Vec::new();
@@ -89,6 +94,35 @@ pub(crate) fn choose(graph: &mut Graph, listed: Option<&[String]>) -> Result<(Ve
     Ok((parameters, weights))
 }
 
+/// How a tensor is used.
+#[derive(Clone, Default)]
+struct Use {
+    weight: bool,
+    setting: bool,
+}
+
+/// Which values are nothing but where a recurrent layer begins, perhaps expanded to the batch on the way.
+fn initial_states(graph: &Graph) -> Vec<bool> {
+    let (mut used, mut only) = (vec![false; graph.values.len()], vec![true; graph.values.len()]);
+    for node in graph.nodes.iter().rev() {
+        let passed_on = node.outputs.iter().flatten().all(|&output| used[output] && only[output]);
+        for (index, value) in node.inputs.iter().enumerate() {
+            let Some(value) = *value else { continue };
+            used[value] = true;
+            only[value] &= match node.op {
+                Op::Recurrent(_) => index >= 5,
+                Op::Layout(_) => index == 0 && passed_on,
+                _ => false,
+            };
+        }
+    }
+    used.iter().zip(only).map(|(used, only)| *used && only).collect()
+}
+
+fn zero(tensor: &Tensor) -> bool {
+    matches!(&tensor.data, Data::Float(data) if data.iter().all(|&value| value == 0.0))
+}
+
 fn float(graph: &Graph, value: ValueId) -> Option<&Tensor> {
     match &graph.sources[value] {
         Source::Constant(tensor @ Tensor { data: Data::Float(_), .. }) => Some(tensor),
@@ -96,12 +130,7 @@ fn float(graph: &Graph, value: ValueId) -> Option<&Tensor> {
     }
 }
 
-fn by_name(
-    graph: &Graph,
-    order: &[ValueId],
-    settings: &[ValueId],
-    listed: &[String],
-) -> Result<Vec<ValueId>> {
+fn by_name(graph: &Graph, order: &[ValueId], uses: &[Use], listed: &[String]) -> Result<Vec<ValueId>> {
     let available = || order.iter().map(|&v| graph.values[v].as_str()).collect::<Vec<_>>().join(", ");
     for name in listed {
         let refuse = |why| Err(ModelError::Trainable { name: name.clone(), why, available: available() });
@@ -111,10 +140,10 @@ fn by_name(
         if float(graph, value).is_none() {
             return refuse("it is not a float initializer");
         }
-        if settings.contains(&value) {
+        if uses[value].setting {
             return refuse("it is a setting of an operator");
         }
-        if !order.contains(&value) {
+        if !uses[value].weight {
             return refuse("it does not reach the first output");
         }
     }

@@ -52,6 +52,12 @@ pub(crate) fn materialise(file: &mut pb::ModelProto, limits: &Limits) -> Result<
             ..Default::default()
         });
     }
+    // From here on they are parameters like any others; an exported file does not ask for them again.
+    let first = graph.input.first().map(|input| input.name.clone());
+    let initializers = &graph.initializer;
+    graph.input.retain(|input| {
+        Some(&input.name) == first.as_ref() || !initializers.iter().any(|tensor| tensor.name == input.name)
+    });
     Ok(())
 }
 

@@ -1,8 +1,9 @@
 //! Convolutions as matrix products.
 //!
-//! The input is unrolled along the kernel's width only, one matrix product a kernel row then reads it at shifted columns:
-//! a kernel of seven rows costs a seventh of the copying of a full unrolling. Where that would leave the products too
-//! thin (few channels) the kernel's rows are unrolled too, into one product.
+//! Each image is turned channels-last, so that what a kernel row sees of one image row is one run of memory. These runs
+//! are the rows of a matrix, one for each place along an image row; the products for the kernel's rows read that matrix
+//! from different lines on. A kernel of seven rows thus costs a seventh of the copying of a full unrolling. Where runs
+//! would be short (few channels) the kernel's rows are unrolled too, into one product.
 
 use burn_flex::FlexTensor;
 
@@ -13,16 +14,17 @@ use crate::kernel;
 #[derive(Debug, Clone)]
 pub(super) struct Conv(pub(super) kernel::Conv);
 
-/// Thinner products than this are not worth their overhead.
-const DEPTH_MIN: usize = 48;
+/// Runs shorter than this are unrolled along the kernel's rows too.
+const RUN_MIN: usize = 48;
 
-/// All sizes of one convolution.
+/// Matrices whose rows are a multiple of this long are multiplied in place, without being packed again.
+const LANES: usize = 16;
+
+/// All sizes of one convolution; channels and outputs are those of one group.
 struct Geometry<'a> {
     options: &'a kernel::Conv,
     batch: usize,
-    /// Of one group.
     channels: usize,
-    /// Of one group.
     outputs: usize,
     input: [usize; 2],
     kernel: [usize; 2],
@@ -40,7 +42,7 @@ impl<'a> Geometry<'a> {
             let (begin, end) = options.padding[i];
             (input[i] + begin + end - options.dilation[i] * (kernel[i] - 1) - 1) / options.stride[i] + 1
         });
-        let full = rows == 1 || channels * columns < DEPTH_MIN;
+        let full = rows == 1 || channels * columns < RUN_MIN;
         Geometry { options, batch, channels, outputs: outputs / options.groups, input, kernel, output, full }
     }
 
@@ -54,156 +56,169 @@ impl<'a> Geometry<'a> {
         self.output[0] * self.output[1]
     }
 
-    /// Input rows of one phase: those that are a multiple of the stride apart.
+    /// Kernel rows in one row of the matrix.
+    fn unrolled(&self) -> usize {
+        if self.full { self.kernel[0] } else { 1 }
+    }
+
+    /// Kernel rows that are a product of their own.
+    fn products(&self) -> usize {
+        if self.full { 1 } else { self.kernel[0] }
+    }
+
+    /// Image rows of one phase: those that are a multiple of the stride apart.
     fn phase(&self) -> usize {
         self.options.dilation[0] * (self.kernel[0] - 1) / self.options.stride[0] + self.output[0]
     }
 
-    /// Lines of one row of the unrolled matrix.
+    /// Image rows, phase by phase, or output rows if everything is unrolled.
     fn lines(&self) -> usize {
         if self.full { self.output[0] } else { self.options.stride[0] * self.phase() }
     }
 
-    /// Columns of the unrolled matrix.
-    fn width(&self) -> usize {
-        self.lines() * self.output[1]
+    /// The first row of the matrix that the product for a kernel row reads.
+    fn first(&self, kernel_row: usize) -> usize {
+        let reach = kernel_row * self.options.dilation[0];
+        let stride = self.options.stride[0];
+        (reach % stride * self.phase() + reach / stride) * self.output[1]
     }
 
-    /// Rows of the unrolled matrix.
+    /// Values of one row of the matrix that are used, and its length in memory.
     fn depth(&self) -> usize {
-        self.channels * self.kernel[1] * if self.full { self.kernel[0] } else { 1 }
+        self.unrolled() * self.kernel[1] * self.channels
     }
 
-    /// The products to sum: the kernel row and the first column each reads.
-    fn products(&self) -> impl Iterator<Item = (usize, usize)> + use<> {
-        let (stride, dilation, phase, width) =
-            (self.options.stride[0], self.options.dilation[0], self.phase(), self.output[1]);
-        let rows = if self.full { 1 } else { self.kernel[0] };
-        (0..rows).map(move |row| {
-            let reach = row * dilation;
-            (row, (reach % stride * phase + reach / stride) * width)
-        })
+    fn stride(&self) -> usize {
+        self.depth().next_multiple_of(LANES)
     }
 
-    /// Calls `f` with every line of the unrolled matrix: its place there, its row in the input, and the kernel's column.
-    fn each_line(&self, mut f: impl FnMut(usize, usize, usize)) {
-        let (stride, dilation, phase) = (self.options.stride[0], self.options.dilation[0], self.phase());
-        let (top, width) = (self.options.padding[0].0, self.output[1]);
-        let mut place = 0;
-        for channel in 0..self.channels {
-            for row in 0..if self.full { self.kernel[0] } else { 1 } {
-                for column in 0..self.kernel[1] {
-                    for line in 0..self.lines() {
-                        let y = if self.full {
-                            line * stride + row * dilation
-                        } else {
-                            line % phase * stride + line / phase
-                        };
-                        // Rows outside the image are marked by a row beyond all images.
-                        let y = y.wrapping_sub(top);
-                        let source = if y < self.input[0] { channel * self.input[0] + y } else { usize::MAX };
-                        f(place, source, column);
-                        place += width;
+    /// Pixels of an image row with its padding.
+    fn padded(&self) -> usize {
+        self.input[1] + self.options.padding[1].0 + self.options.padding[1].1
+    }
+
+    /// The image and the matrix, empty.
+    fn buffers(&self) -> (Vec<f32>, Vec<f32>) {
+        let image = self.input[0] * self.padded() * self.channels;
+        (vec![0.0; image], vec![0.0; self.lines() * self.output[1] * self.stride()])
+    }
+
+    /// Calls `f` with every run of memory: its place in the matrix, its place in the image if it has one, its length.
+    fn each_run(&self, mut f: impl FnMut(usize, Option<usize>, usize)) {
+        let ([stride, step], [dilation, gap]) = (self.options.stride, self.options.dilation);
+        let (top, phase, channels) = (self.options.padding[0].0, self.phase(), self.channels);
+        let (runs, length) =
+            if gap == 1 { (1, self.kernel[1] * channels) } else { (self.kernel[1], channels) };
+        for line in 0..self.lines() {
+            for row in 0..self.unrolled() {
+                let y = if self.full {
+                    line * stride + row * dilation
+                } else {
+                    line % phase * stride + line / phase
+                };
+                let y = y.checked_sub(top).filter(|&y| y < self.input[0]);
+                for x in 0..self.output[1] {
+                    let place = (line * self.output[1] + x) * self.stride() + row * self.kernel[1] * channels;
+                    let source = y.map(|y| (y * self.padded() + x * step) * channels);
+                    for run in 0..runs {
+                        f(place + run * channels, source.map(|s| s + run * gap * channels), length);
                     }
                 }
             }
         }
     }
 
-    /// The columns of a line that fall into the image for a kernel column, and where the first falls.
-    fn inside(&self, column: usize) -> (usize, usize, usize) {
-        let (stride, left, reach) =
-            (self.options.stride[1], self.options.padding[1].0, column * self.options.dilation[1]);
-        let first = left.saturating_sub(reach).div_ceil(stride).min(self.output[1]);
-        let end = (self.input[1] + left).saturating_sub(reach).div_ceil(stride).clamp(first, self.output[1]);
-        (first, end, (first * stride + reach).saturating_sub(left))
-    }
-
-    fn unroll(&self, planes: &[f32], matrix: &mut [f32]) {
-        let (width, stride) = (self.output[1], self.options.stride[1]);
-        self.each_line(|place, source, column| {
-            let line = &mut matrix[place..place + width];
-            let (first, end, from) = self.inside(column);
-            if source == usize::MAX || first == end {
-                return line.fill(0.0);
-            }
-            let row = &planes[source * self.input[1]..(source + 1) * self.input[1]];
-            line[..first].fill(0.0);
-            line[end..].fill(0.0);
-            match stride {
-                1 => line[first..end].copy_from_slice(&row[from..from + end - first]),
-                _ => line[first..end]
-                    .iter_mut()
-                    .zip(row[from..].iter().step_by(stride))
-                    .for_each(|(to, x)| *to = *x),
+    /// Channels last, with the border that is always there.
+    fn unroll(&self, planes: &[f32], image: &mut [f32], matrix: &mut [f32]) {
+        self.each_pixel(|plane, pixel| image[pixel] = planes[plane]);
+        self.each_run(|place, source, length| {
+            let run = &mut matrix[place..place + length];
+            match source {
+                // Most runs are short: a loop is quicker than a call.
+                Some(source) if length < 16 => {
+                    run.iter_mut().zip(&image[source..]).for_each(|(to, x)| *to = *x)
+                }
+                Some(source) => run.copy_from_slice(&image[source..source + length]),
+                None => run.fill(0.0),
             }
         });
     }
 
     /// The adjoint of [`Geometry::unroll`].
-    fn roll(&self, matrix: &[f32], planes: &mut [f32]) {
-        let (width, stride) = (self.output[1], self.options.stride[1]);
-        self.each_line(|place, source, column| {
-            let (first, end, from) = self.inside(column);
-            if source == usize::MAX || first == end {
-                return;
+    fn roll(&self, matrix: &[f32], image: &mut [f32], planes: &mut [f32]) {
+        image.fill(0.0);
+        self.each_run(|place, source, length| {
+            if let Some(source) = source {
+                let run = &matrix[place..place + length];
+                image[source..source + length].iter_mut().zip(run).for_each(|(to, x)| *to += x);
             }
-            let line = &matrix[place + first..place + end];
-            let row = &mut planes[source * self.input[1]..(source + 1) * self.input[1]];
-            match stride {
-                1 => row[from..from + line.len()].iter_mut().zip(line).for_each(|(to, x)| *to += x),
-                _ => row[from..].iter_mut().step_by(stride).zip(line).for_each(|(to, x)| *to += x),
-            }
-            debug_assert_eq!(line.len() + first + (width - end), width);
         });
+        self.each_pixel(|plane, pixel| planes[plane] = image[pixel]);
     }
 
-    /// Weights as one matrix `[outputs, depth]` for each kernel row and group; as they are if everything is unrolled.
-    fn pack(&self, w: &[f32]) -> Vec<f32> {
-        if self.full {
-            return w.to_vec();
+    /// Calls `f` with the place of every pixel in the planes, and in the image.
+    fn each_pixel(&self, mut f: impl FnMut(usize, usize)) {
+        let ([height, width], left) = (self.input, self.options.padding[1].0);
+        for channel in 0..self.channels {
+            for y in 0..height {
+                let plane = (channel * height + y) * width;
+                let pixel = (y * self.padded() + left) * self.channels + channel;
+                (0..width).for_each(|x| f(plane + x, pixel + x * self.channels));
+            }
         }
-        let mut packed = vec![0.0; w.len()];
-        self.repack(|from, to, length| packed[to..to + length].copy_from_slice(&w[from..from + length]));
-        packed
     }
 
-    fn unpack(&self, packed: Vec<f32>) -> Vec<f32> {
-        if self.full {
-            return packed;
-        }
-        let mut w = vec![0.0; packed.len()];
-        self.repack(|to, from, length| w[to..to + length].copy_from_slice(&packed[from..from + length]));
-        w
-    }
-
-    /// Calls `f` with the place of every kernel line in the file's order, in the packed order, and its length.
-    fn repack(&self, mut f: impl FnMut(usize, usize, usize)) {
+    /// Calls `f` with the place of every weight in the file, its product, its output, and its place in a matrix row.
+    fn each_weight(&self, mut f: impl FnMut(usize, usize, usize, usize)) {
         let [rows, columns] = self.kernel;
         let mut place = 0;
         for group in 0..self.options.groups {
             for output in 0..self.outputs {
                 for channel in 0..self.channels {
                     for row in 0..rows {
-                        let block = (group * rows + row) * self.outputs + output;
-                        f(place, (block * self.channels + channel) * columns, columns);
-                        place += columns;
+                        let (product, row) = if self.full { (group, row) } else { (group * rows + row, 0) };
+                        for column in 0..columns {
+                            f(place, product, output, (row * columns + column) * self.channels + channel);
+                            place += 1;
+                        }
                     }
                 }
             }
         }
     }
 
-    /// The packed weights of one group and kernel row.
-    fn block(&self, group: usize, row: usize) -> std::ops::Range<usize> {
-        let size = self.outputs * self.depth();
-        let rows = if self.full { 1 } else { self.kernel[0] };
-        (group * rows + row) * size..(group * rows + row + 1) * size
+    /// Weights of every product as `[outputs, depth]`.
+    fn by_output(&self, w: &[f32]) -> Vec<f32> {
+        let size = self.outputs * self.stride();
+        let mut packed = vec![0.0; self.options.groups * self.products() * size];
+        self.each_weight(|place, product, output, d| {
+            packed[product * size + output * self.stride() + d] = w[place]
+        });
+        packed
+    }
+
+    /// The inverse of [`Geometry::by_output`].
+    fn as_in_file(&self, packed: &[f32], count: usize) -> Vec<f32> {
+        let size = self.outputs * self.stride();
+        let mut w = vec![0.0; count];
+        self.each_weight(|place, product, output, d| {
+            w[place] = packed[product * size + output * self.stride() + d]
+        });
+        w
+    }
+
+    /// Weights of every product as `[depth, outputs]`.
+    fn by_depth(&self, w: &[f32]) -> Vec<f32> {
+        let size = self.outputs * self.stride();
+        let mut packed = vec![0.0; self.options.groups * self.products() * size];
+        self.each_weight(|place, product, output, d| {
+            packed[product * size + d * self.outputs + output] = w[place]
+        });
+        packed
     }
 
     /// The part of a `[batch, channels, …]` tensor that belongs to one sample and group.
-    fn part(&self, sample: usize, group: usize, channels: usize, area: usize) -> std::ops::Range<usize> {
-        let size = channels * area;
+    fn part(&self, sample: usize, group: usize, size: usize) -> std::ops::Range<usize> {
         let index = sample * self.options.groups + group;
         index * size..(index + 1) * size
     }
@@ -212,26 +227,41 @@ impl<'a> Geometry<'a> {
 impl Conv {
     fn run(&self, x: &FlexTensor, w: &FlexTensor, bias: Option<&FlexTensor>) -> FlexTensor {
         let g = Geometry::new(&self.0, x, w);
-        let (groups, area) = (self.0.groups, g.area());
-        let (x, packed) = (values(x), g.pack(values(w)));
+        let (groups, area, size) = (self.0.groups, g.area(), g.outputs * g.stride());
         let all = groups * g.outputs;
+        let bias = bias.map_or_else(|| vec![0.0; all], |bias| values(bias).to_vec());
+        // Straight into planes if that packs less than turning the result does.
+        let straight = g.full && g.depth() < g.outputs;
+        let packed = if straight { g.by_output(values(w)) } else { g.by_depth(values(w)) };
         let mut out = Vec::with_capacity(g.batch * all * area);
-        match bias.map(values) {
-            None => out.resize(g.batch * all * area, 0.0),
-            Some(bias) => {
-                (0..g.batch)
-                    .for_each(|_| bias.iter().for_each(|&b| out.extend(std::iter::repeat_n(b, area))));
-            }
-        }
-        let mut matrix = vec![0.0; g.depth() * g.width()];
+        let (mut image, mut matrix) = g.buffers();
         for sample in 0..g.batch {
             for group in 0..groups {
-                g.unroll(&x[g.part(sample, group, g.channels, g.input_area())], &mut matrix);
-                let out = &mut out[g.part(sample, group, g.outputs, area)];
-                for (row, column) in g.products() {
-                    let weights = Matrix::dense(&packed[g.block(group, row)], g.outputs, g.depth());
-                    let window = Matrix::strided(&matrix[column..], g.depth(), area, g.width());
-                    multiply(out, area, weights, window, Into::Add);
+                g.unroll(
+                    &values(x)[g.part(sample, group, g.channels * g.input_area())],
+                    &mut image,
+                    &mut matrix,
+                );
+                let bias = &bias[group * g.outputs..(group + 1) * g.outputs];
+                if straight {
+                    let start = out.len();
+                    bias.iter().for_each(|&b| out.extend(std::iter::repeat_n(b, area)));
+                    let weights =
+                        Matrix::dense(&packed[group * size..(group + 1) * size], g.outputs, g.stride());
+                    let pixels = Matrix::dense(&matrix, area, g.stride());
+                    multiply(&mut out[start..], area, weights, pixels.transposed(), Into::Add);
+                    continue;
+                }
+                let mut pixels = bias.repeat(area);
+                for row in 0..g.products() {
+                    let product = group * g.products() + row;
+                    let weights =
+                        Matrix::dense(&packed[product * size..(product + 1) * size], g.stride(), g.outputs);
+                    let window = Matrix::dense(&matrix[g.first(row) * g.stride()..], area, g.stride());
+                    multiply(&mut pixels, g.outputs, window, weights, Into::Add);
+                }
+                for output in 0..g.outputs {
+                    out.extend((0..area).map(|pixel| pixels[pixel * g.outputs + output]));
                 }
             }
         }
@@ -247,31 +277,35 @@ impl Conv {
     ) -> [Option<FlexTensor>; 3] {
         let gradient = dense(gradient);
         let g = Geometry::new(&self.0, x, w);
-        let (groups, area) = (self.0.groups, g.area());
+        let (groups, area, size) = (self.0.groups, g.area(), g.outputs * g.stride());
         let slopes = values(&gradient);
-        let packed = g.pack(values(w));
-        let mut w_gradient = vec![0.0; if wanted[1] { packed.len() } else { 0 }];
+        let packed = if wanted[0] { g.by_output(values(w)) } else { vec![] };
+        let mut w_gradient = vec![0.0; if wanted[1] { groups * g.products() * size } else { 0 }];
         let mut x_gradient = vec![0.0; if wanted[0] { values(x).len() } else { 0 }];
-        let mut matrix = vec![0.0; g.depth() * g.width()];
+        let (mut image, mut matrix) = g.buffers();
         for sample in 0..g.batch {
             for group in 0..groups {
-                let planes = g.part(sample, group, g.channels, g.input_area());
-                let slopes = Matrix::dense(&slopes[g.part(sample, group, g.outputs, area)], g.outputs, area);
+                let planes = g.part(sample, group, g.channels * g.input_area());
+                let slopes = Matrix::dense(&slopes[g.part(sample, group, g.outputs * area)], g.outputs, area);
+                let product =
+                    |row| (group * g.products() + row) * size..(group * g.products() + row + 1) * size;
                 if wanted[1] {
-                    g.unroll(&values(x)[planes.clone()], &mut matrix);
-                    for (row, column) in g.products() {
-                        let window = Matrix::strided(&matrix[column..], g.depth(), area, g.width());
-                        let out = &mut w_gradient[g.block(group, row)];
-                        multiply(out, g.depth(), slopes, window.transposed(), Into::Add);
+                    g.unroll(&values(x)[planes.clone()], &mut image, &mut matrix);
+                    for row in 0..g.products() {
+                        let window = Matrix::dense(&matrix[g.first(row) * g.stride()..], area, g.stride());
+                        multiply(&mut w_gradient[product(row)], g.stride(), slopes, window, Into::Add);
                     }
                 }
                 if wanted[0] {
                     matrix.fill(0.0);
-                    for (row, column) in g.products() {
-                        let weights = Matrix::dense(&packed[g.block(group, row)], g.outputs, g.depth());
-                        multiply(&mut matrix[column..], g.width(), weights.transposed(), slopes, Into::Add);
+                    for row in 0..g.products() {
+                        let weights = Matrix::dense(&packed[product(row)], g.outputs, g.stride());
+                        let window = &mut matrix[g.first(row) * g.stride()..];
+                        multiply(window, g.stride(), slopes.transposed(), weights, Into::Add);
                     }
-                    g.roll(&matrix, &mut x_gradient[planes]);
+                    g.roll(&matrix, &mut image, &mut x_gradient[planes]);
+                    // The next image finds its border clear.
+                    image.fill(0.0);
                 }
             }
         }
@@ -283,11 +317,10 @@ impl Conv {
             }
             tensor(sums, &[channels])
         });
-        let x_shape: [usize; 4] = shape(x);
-        let w_shape: [usize; 4] = shape(w);
+        let (x_shape, w_shape): ([usize; 4], [usize; 4]) = (shape(x), shape(w));
         [
             wanted[0].then(|| tensor(x_gradient, &x_shape)),
-            wanted[1].then(|| tensor(g.unpack(w_gradient), &w_shape)),
+            wanted[1].then(|| tensor(g.as_in_file(&w_gradient, values(w).len()), &w_shape)),
             b_gradient,
         ]
     }

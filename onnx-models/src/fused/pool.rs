@@ -25,26 +25,25 @@ impl Fused<1> for Max {
         let Window { kernel, stride, dilation } = self.0;
         let size = |i: usize, size: usize| (size - dilation[i] * (kernel[i] - 1) - 1) / stride[i] + 1;
         let (rows, columns) = (size(0, height), size(1, width));
-        let mut out = Vec::with_capacity(batch * channels * rows * columns);
-        let mut places = Vec::with_capacity(out.capacity());
-        for plane in values(&x).chunks_exact(height * width) {
-            for row in 0..rows {
-                for column in 0..columns {
-                    let corner = row * stride[0] * width + column * stride[1];
-                    let (mut best, mut place) = (plane[corner], corner);
-                    for i in 0..kernel[0] {
-                        let line = corner + i * dilation[0] * width;
-                        for j in 0..kernel[1] {
-                            let here = line + j * dilation[1];
-                            let value = plane[here];
-                            // Not a number wins, as everywhere.
-                            if value > best || value.is_nan() {
-                                (best, place) = (value, here);
-                            }
-                        }
+        let count = batch * channels * rows * columns;
+        let (mut out, mut places) = (vec![f32::NEG_INFINITY; count], vec![0u32; count]);
+        let lines = out.chunks_exact_mut(columns).zip(places.chunks_exact_mut(columns));
+        for (index, (best, places)) in lines.enumerate() {
+            let (plane, row) = (index / rows, index % rows);
+            let plane = &values(&x)[plane * height * width..(plane + 1) * height * width];
+            // All windows of a line at once, one place of the kernel after the other: no branches.
+            for i in 0..kernel[0] {
+                for j in 0..kernel[1] {
+                    let start = (row * stride[0] + i * dilation[0]) * width + j * dilation[1];
+                    let line = plane[start..].iter().step_by(stride[1]);
+                    for (column, ((best, place), &value)) in
+                        best.iter_mut().zip(&mut *places).zip(line).enumerate()
+                    {
+                        // Not a number wins, as everywhere.
+                        let wins = (value > *best) | value.is_nan() | (i + j == 0);
+                        *best = if wins { value } else { *best };
+                        *place = if wins { (start + column * stride[1]) as u32 } else { *place };
                     }
-                    out.push(best);
-                    places.push(place as u32);
                 }
             }
         }

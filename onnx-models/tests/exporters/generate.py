@@ -83,6 +83,10 @@ class Attention(nn.Module):
         self.qkv = nn.Linear(4, 12)
         self.fc = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 4))
         self.out = nn.Linear(4, 2)
+        # Exporters merge initializers that hold equal values, as two fresh normalisations do.
+        for norm in (self.norm1, self.norm2):
+            nn.init.uniform_(norm.weight, 0.5, 1.5)
+            nn.init.uniform_(norm.bias, -0.5, 0.5)
 
     def forward(self, x):
         q, k, v = self.qkv(self.norm1(x)).chunk(3, -1)
@@ -156,13 +160,15 @@ def main():
                 path = FOLDER / f"{name}.{exporter}.{opset}.onnx"
                 names = ["x", "h"][: len(inputs)]
                 outputs = ["y", "hn"][: len(inputs)]
-                batch = {n: {1 if n.startswith("h") else 0: "batch"} for n in names + outputs}
+                free = {n: {1 if n.startswith("h") else 0: "batch"} for n in names + outputs}
+                if name == "stateful-gru":
+                    free["x"][1] = "length"
                 if exporter == "dynamo":
-                    size = torch.export.Dim("batch", min=1, max=64)
-                    dims = tuple({1 if n == "h" else 0: size} for n in names)
+                    sizes = {size: torch.export.Dim(size, min=1, max=64) for size in ("batch", "length")}
+                    dims = tuple({axis: sizes[size] for axis, size in free[n].items()} for n in names)
                     options = {"dynamo": True, "dynamic_shapes": dims, "external_data": False, "verbose": False}
                 else:
-                    options = {"dynamo": False, "dynamic_axes": batch}
+                    options = {"dynamo": False, "dynamic_axes": free}
                 torch.onnx.export(
                     model, inputs, path, opset_version=opset, input_names=names, output_names=outputs, **options
                 )
