@@ -60,8 +60,8 @@ struct Case {
 
 #[test]
 fn nobody_without_a_probability_is_drawn() {
-    for kind in [SamplerKind::WithReplacement, SamplerKind::WithoutReplacement, SamplerKind::Credit] {
-        let mut rng = ChaCha8Rng::seed_from_u64(3);
+    for kind in KINDS {
+        let mut rng = rng(3);
         let mut sampler = Sampler::new(kind);
         assert!(sampler.draw(&[0.0, 0.0, 0.0], 2, &mut rng).is_empty(), "{kind:?}");
         assert!(sampler.draw_among(&[0.5, 0.5], &[], 1, &mut rng).is_empty(), "{kind:?}");

@@ -86,6 +86,7 @@ fn zip(data: &mut [f32], other: &[f32], f: impl Fn(f32, f32) -> f32) {
     );
 }
 
+#[expect(clippy::redundant_closure, reason = "only a closure can be told to be inlined")]
 pub(super) fn tanh_all(data: &mut [f32]) {
     map(
         data,

@@ -46,7 +46,7 @@ impl Pool {
             return shapes(format!("{:?}; supported are 1-D and 2-D pools", x.shape));
         }
         let mut axes = self.window.resolve(&x.shape[2..], &self.kernel, self.ceil)?;
-        if let Some(axis) = axes.iter().find(|a| a.begin.max(a.end) >= a.dilation * (a.kernel - 1) + 1) {
+        if let Some(axis) = axes.iter().find(|a| a.begin.max(a.end) > a.dilation * (a.kernel - 1)) {
             return shapes(format!(
                 "padding by {} and {} leaves windows without input",
                 axis.begin, axis.end

@@ -16,6 +16,7 @@ pub enum Dim {
 
 /// An attribute's value.
 #[derive(Clone)]
+#[allow(clippy::large_enum_variant)]
 pub enum Attr {
     Int(i64),
     Float(f32),
