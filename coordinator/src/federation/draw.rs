@@ -21,6 +21,8 @@ use crate::fairness::Sampler;
 pub(super) struct Draw {
     round: u32,
     asked: Vec<Asked>,
+    /// Members that were away.
+    absent: Vec<usize>,
 }
 
 /// One member's part in a draw.
@@ -63,7 +65,8 @@ impl Draw {
             member.drawn += 1;
             member.last_drawn = Some(round);
         }
-        Self { round, asked }
+        let absent = columns(roster, |member| !member.is_present()).collect();
+        Self { round, asked, absent }
     }
 
     pub(super) fn round(&self) -> u32 {
@@ -74,6 +77,15 @@ impl Draw {
         &self.asked
     }
 
+    /// Why a member was asked, or not.
+    pub(super) fn why(&self, member: usize) -> Why {
+        match self.place(member) {
+            Some(place) => self.asked[place].why,
+            None if self.absent.binary_search(&member).is_ok() => Why::Absent,
+            None => Why::NotDrawn,
+        }
+    }
+
     /// The place of a member in this draw, if it is in it.
     pub(super) fn place(&self, member: usize) -> Option<usize> {
         self.asked.binary_search_by_key(&member, |asked| asked.member).ok()
@@ -81,7 +93,8 @@ impl Draw {
 
     /// Whether a draw that was saved can have been made among so many members.
     pub(super) fn is_sound(&self, members: usize) -> bool {
-        let ascending = self.asked.windows(2).all(|pair| pair[0].member < pair[1].member);
+        let ascending =
+            self.asked.windows(2).all(|pair| pair[0].member < pair[1].member) && self.absent.is_sorted();
         ascending && self.asked.last().is_none_or(|last| last.member < members)
     }
 

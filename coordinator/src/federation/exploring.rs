@@ -85,7 +85,7 @@ impl Exploring {
         if let Some(told) = told {
             // A node that was to take part and did not has φ = 0.
             for (column, member) in shared.roster.members().iter().enumerate() {
-                if member.measured && !member.removed {
+                if member.measured && !member.is_removed() {
                     measured.insert(column, (0.0, Some(0.0)));
                 }
             }
@@ -105,9 +105,9 @@ impl Exploring {
         }
         let stop = verdict.as_ref().is_some_and(|verdict| verdict.stop);
         let members = shared.roster.members().iter();
-        let enrolled = members.clone().filter(|member| !member.removed).count();
+        let enrolled = members.clone().filter(|member| !member.is_removed()).count();
         let uniform: Vec<f64> =
-            members.map(|member| if member.removed { 0.0 } else { 1.0 / enrolled as f64 }).collect();
+            members.map(|member| if member.is_removed() { 0.0 } else { 1.0 / enrolled as f64 }).collect();
         let closing = Closing {
             harvest,
             phase: Announced::Exploring,

@@ -18,7 +18,8 @@ pub struct Member {
     pub(super) holds: Option<Digest>,
     /// Whether its contributions count in the current exploration: from the first round it was asked in.
     pub(super) measured: bool,
-    pub(super) removed: bool,
+    /// The round in or after which the operator shut it out.
+    pub(super) removed: Option<u32>,
     pub(super) drawn: u32,
     pub(super) last_drawn: Option<u32>,
     pub(super) last_counted: Option<u32>,
@@ -37,7 +38,7 @@ impl Member {
 
     /// Whether the operator shut it out.
     pub fn is_removed(&self) -> bool {
-        self.removed
+        self.removed.is_some()
     }
 
     /// ψᵢ and what stands behind it.
@@ -61,7 +62,7 @@ impl Member {
     }
 
     pub(super) fn is_present(&self) -> bool {
-        self.session.alive && !self.removed
+        self.session.alive && !self.is_removed()
     }
 }
 
@@ -177,7 +178,7 @@ impl Roster {
                 standing,
                 holds: candidate.holds,
                 measured: false,
-                removed: false,
+                removed: None,
                 drawn: 0,
                 last_drawn: None,
                 last_counted: None,
@@ -187,7 +188,7 @@ impl Roster {
 
     /// The mean standing of those who have one.
     pub(super) fn mean_standing(&self) -> f64 {
-        let standings = self.members.iter().filter(|m| !m.removed).map(|m| m.standing.value());
+        let standings = self.members.iter().filter(|m| !m.is_removed()).map(|m| m.standing.value());
         let (sum, count) = standings.fold((0.0, 0u32), |(sum, count), value| (sum + value, count + 1));
         if count == 0 { 0.0 } else { sum / f64::from(count) }
     }

@@ -26,6 +26,7 @@ mod finished;
 mod input;
 mod member;
 mod record;
+mod replay;
 mod round;
 mod rules;
 mod save;
@@ -51,6 +52,7 @@ pub use self::failed::Cause;
 pub use self::input::{Command, Input, Tick};
 pub use self::member::Member;
 pub use self::record::{Closed, Fate, Judgement, NodeRound, RoundRecord};
+pub use self::replay::Difference;
 pub use self::rules::{
     Admission, Exploitation, Exploration, General, Loss, NormPolicy, RuleError, RuleKind, Rules, Settings,
     Strategy, Training,
@@ -148,7 +150,7 @@ impl Federation {
         let rng = ChaCha8Rng::seed_from_u64(rules.federation.seed);
         let shared = Shared {
             rules,
-            graph: Graph { digest: blueprint.graph, onnx: blueprint.onnx },
+            graph: Graph::new(blueprint.graph, blueprint.onnx),
             roster: Roster::default(),
             latest: Weights::new(blueprint.weights),
             rng,
@@ -343,7 +345,7 @@ impl Federation {
         if !member.session.heed(status) {
             return;
         }
-        if member.removed {
+        if member.is_removed() {
             if member.is_alive() {
                 self.shared.refuse(node, Some(column), self.shared.round, Refusal::Unknown, out);
             }
@@ -394,7 +396,7 @@ impl Federation {
                 return self.shared.refuse(node, None, self.shared.round, Refusal::Unknown, out);
             }
         };
-        if self.shared.roster.member(column).removed {
+        if self.shared.roster.member(column).is_removed() {
             return self.shared.refuse(node, Some(column), self.shared.round, Refusal::Unknown, out);
         }
         match answer {
@@ -418,7 +420,7 @@ impl Federation {
     }
 
     fn graph(&self, node: NodeId, out: &mut Outbox) {
-        let Graph { digest, onnx } = &self.shared.graph;
+        let Graph { digest, onnx, .. } = &self.shared.graph;
         out.publish(node, Dispatch::Graph { graph: *digest, onnx: Arc::clone(onnx) });
     }
 
@@ -470,7 +472,8 @@ impl Federation {
             (Command::Finish, phase) => *phase = Phase::Finished(Finished),
             (Command::Remove(node), phase) => match self.shared.roster.find(&node) {
                 Place::Member(column) => {
-                    self.shared.roster.member_mut(column).removed = true;
+                    let round = self.shared.round;
+                    self.shared.roster.member_mut(column).removed.get_or_insert(round);
                     let round = phase.stage_mut().and_then(Stage::round_mut);
                     if let Some((round, place)) = round.and_then(|r| r.draw.place(column).map(|p| (r, p))) {
                         round.give_up(place, Absence::Died);

@@ -86,6 +86,8 @@ pub struct NodeRound {
     pub last_drawn: Option<u32>,
     /// How often it received the model.
     pub drawn: u32,
+    /// The round in or after which the operator shut it out.
+    pub removed: Option<u32>,
     /// What it sent since the round before, and was refused.
     pub refusals: BTreeMap<Refusal, u32>,
 }

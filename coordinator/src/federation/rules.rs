@@ -332,6 +332,14 @@ pub enum RuleError {
         /// What would be right.
         wanted: &'static str,
     },
+    /// Something that cannot change any more.
+    #[error(
+        "[{section}] differs from what the federation was founded with; restore it, or begin a new federation in another state.folder"
+    )]
+    Fixed {
+        /// Where.
+        section: &'static str,
+    },
     /// A digest that is none.
     #[error(
         "admission.token_sha256 must be 64 hexadecimal digits; make them with: printf %s TOKEN | sha256sum"
@@ -438,6 +446,39 @@ impl Rules {
     }
 }
 
+impl Rules {
+    /// These rules without an end, to play rounds again that were had under a later one.
+    pub(super) fn without_end(&self) -> Rules {
+        let mut settings = self.0.clone();
+        settings.federation.rounds = u32::MAX;
+        Rules(settings)
+    }
+
+    /// These rules with what may change while a federation is under way taken from `wanted`: how long it
+    /// lasts, its deadlines, who and what is let in. Anything else would make what was measured worthless,
+    /// and is an error that names it.
+    pub fn amended(&self, wanted: &Rules) -> Result<Rules, RuleError> {
+        let mut amended = self.0.clone();
+        let from = &wanted.0;
+        amended.federation.rounds = from.federation.rounds;
+        amended.federation.nodes_max = from.federation.nodes_max;
+        amended.federation.round_deadline_ms = from.federation.round_deadline_ms;
+        amended.federation.round_interval_ms = from.federation.round_interval_ms;
+        amended.admission = from.admission.clone();
+        let fixed = [
+            ("federation", amended.federation == from.federation),
+            ("training", amended.training == from.training),
+            ("contribution", amended.contribution == from.contribution),
+            ("exploring", amended.exploring == from.exploring),
+            ("exploiting", amended.exploiting == from.exploiting),
+        ];
+        match fixed.into_iter().find(|(_, same)| !same) {
+            Some((section, _)) => Err(RuleError::Fixed { section }),
+            None => Rules::new(amended),
+        }
+    }
+}
+
 impl Deref for Rules {
     type Target = Settings;
     fn deref(&self) -> &Settings {
@@ -505,6 +546,19 @@ mod tests {
             change(&mut settings);
             assert_eq!(Rules::new(settings).unwrap_err().to_string(), sentence);
         }
+    }
+
+    #[test]
+    fn only_what_does_not_touch_measurements_can_be_amended() {
+        let founded = Rules::new(Settings::default()).unwrap();
+        let mut longer = Settings::default();
+        longer.federation.rounds = 7;
+        longer.admission.norm_max = 3.0;
+        let amended = founded.amended(&Rules::new(longer.clone()).unwrap()).unwrap();
+        assert_eq!(*amended, longer);
+        longer.exploiting.temperature = 1.0;
+        let error = founded.amended(&Rules::new(longer).unwrap()).unwrap_err();
+        assert!(error.to_string().starts_with("[exploiting] differs"), "{error}");
     }
 
     #[test]

@@ -1,15 +1,21 @@
 //! A federation at rest: everything it needs to go on as if nothing had happened.
 
+use std::sync::Arc;
+
+use evenhand_protocol::identity::Digest;
 use serde::{Deserialize, Serialize};
 
 use super::round::{Absence, Stage};
+use super::rules::Rules;
 use super::shared::Shared;
-use super::{Federation, Phase};
+use super::weights::Weights;
+use super::{Federation, Member, Phase};
 
 /// Changes when saved bytes of older programs could be misunderstood.
 const FORMAT: u16 = 1;
 
-/// The whole state, without the updates of the open round: nodes send those again.
+/// The whole state, without the updates of the open round (nodes send those again) and without the
+/// ONNX file (it never changes, and is kept apart).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Saved {
     shared: Shared,
@@ -25,6 +31,9 @@ pub enum RestoreError {
     /// Not what was written.
     #[error("the saved state does not decode: {0}; restore it from a backup")]
     Decode(#[from] postcard::Error),
+    /// The state of a federation with another file.
+    #[error("the saved state belongs to another ONNX file; give the one it was founded with")]
+    Onnx,
     /// Decodes, but cannot have been written.
     #[error("the saved state contradicts itself: {0}; restore it from a backup")]
     Contradiction(&'static str),
@@ -35,6 +44,31 @@ impl Saved {
     pub fn to_bytes(&self) -> Vec<u8> {
         let bytes = FORMAT.to_le_bytes().to_vec();
         postcard::to_extend(self, bytes).expect("plain data always encodes")
+    }
+
+    /// The rules it is run by.
+    pub fn rules(&self) -> &Rules {
+        &self.shared.rules
+    }
+
+    /// Changes the rules of a federation that is not running: see [`Rules::amended`].
+    pub fn amend(&mut self, rules: Rules) {
+        self.shared.rules = rules;
+    }
+
+    /// The latest weights.
+    pub fn weights(&self) -> &Weights {
+        &self.shared.latest
+    }
+
+    /// The round that is open, or the last one.
+    pub fn round(&self) -> u32 {
+        self.shared.round
+    }
+
+    /// Every enrolled node, by column.
+    pub fn members(&self) -> &[Member] {
+        self.shared.roster.members()
     }
 
     /// The state from bytes.
@@ -50,13 +84,19 @@ impl Saved {
 impl Federation {
     /// The state as it can be kept.
     pub fn save(&self) -> Saved {
-        Saved { shared: self.shared.clone(), phase: self.phase.saved() }
+        let mut shared = self.shared.clone();
+        shared.graph.onnx = Arc::default();
+        Saved { shared, phase: self.phase.saved() }
     }
 
-    /// Goes on from a kept state. Then feed [`Input::LinkRestored`](super::Input::LinkRestored): it
+    /// Goes on from a kept state with the ONNX file it was founded with. Then feed [`Input::LinkRestored`](super::Input::LinkRestored): it
     /// asks the open round's nodes once more; nobody is drawn anew.
-    pub fn restore(saved: Saved) -> Result<Self, RestoreError> {
-        let Saved { shared, mut phase } = saved;
+    pub fn restore(saved: Saved, onnx: Arc<[u8]>) -> Result<Self, RestoreError> {
+        let Saved { mut shared, mut phase } = saved;
+        if Digest::of(&onnx) != shared.graph.file {
+            return Err(RestoreError::Onnx);
+        }
+        shared.graph.onnx = onnx;
         let members = shared.roster.members().len();
         let wrong = |ok: bool, what| if ok { Ok(()) } else { Err(RestoreError::Contradiction(what)) };
         if let Some(round) = phase.stage().and_then(|stage| stage.round()) {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use evenhand_protocol::identity::{Digest, NodeId};
-use evenhand_protocol::message::{Phase as Announced, Refusal, Why};
+use evenhand_protocol::message::{Phase as Announced, Refusal};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
@@ -25,8 +25,17 @@ use crate::fairness::{self, Contributions};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Graph {
     pub(super) digest: Digest,
-    #[serde(with = "shared_bytes")]
+    /// Digest of the file's bytes.
+    pub(super) file: Digest,
+    /// The file itself, which is kept apart from the state: it never changes.
+    #[serde(skip)]
     pub(super) onnx: Arc<[u8]>,
+}
+
+impl Graph {
+    pub(super) fn new(digest: Digest, onnx: Arc<[u8]>) -> Self {
+        Self { digest, file: Digest::of(&onnx), onnx }
+    }
 }
 
 /// Everything but the phase.
@@ -204,15 +213,10 @@ impl Shared {
         let mut parts = draw.asked().iter().zip(fates).peekable();
         let row = |(column, member): (usize, &super::Member)| {
             let part = parts.next_if(|(asked, _)| asked.member == column);
-            let (why, fate) = match part {
-                Some((asked, fate)) => (asked.why, fate),
-                None if member.is_present() => (Why::NotDrawn, Fate::Idle),
-                None => (Why::Absent, Fate::Idle),
-            };
             NodeRound {
                 node: member.id().clone(),
-                why,
-                fate,
+                why: draw.why(column),
+                fate: part.map_or(Fate::Idle, |(_, fate)| fate),
                 contribution: measured.get(&column).map(|(value, _)| *value),
                 contribution_error: measured.get(&column).and_then(|(_, error)| *error),
                 standing: member.standing.value(),
@@ -221,6 +225,7 @@ impl Shared {
                 staleness: member.staleness(round),
                 last_drawn: member.last_drawn,
                 drawn: member.drawn,
+                removed: member.removed,
                 refusals: refusals_of(Some(column)),
             }
         };
@@ -263,19 +268,4 @@ pub(super) struct Closing<'a> {
     pub(super) probabilities: &'a [f64],
     pub(super) measured: Measured,
     pub(super) verdict: Option<Judgement>,
-}
-
-/// An ONNX file as one block of bytes.
-mod shared_bytes {
-    use std::sync::Arc;
-
-    use serde::{Deserializer, Serializer};
-
-    pub(super) fn serialize<S: Serializer>(bytes: &Arc<[u8]>, serializer: S) -> Result<S::Ok, S::Error> {
-        evenhand_protocol::bytes::serialize(bytes, serializer)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<[u8]>, D::Error> {
-        evenhand_protocol::bytes::deserialize(deserializer).map(Into::into)
-    }
 }

@@ -103,7 +103,7 @@ impl Keeper for Shelf {
 impl Shelf {
     fn restore(&self) -> Federation {
         let bytes = self.0.lock().unwrap().clone().unwrap();
-        Federation::restore(Saved::from_bytes(&bytes).unwrap()).unwrap()
+        Federation::restore(Saved::from_bytes(&bytes).unwrap(), blueprint().onnx).unwrap()
     }
 }
 

@@ -145,7 +145,9 @@ impl Run {
         self.kills += 1;
         self.wire.clear();
         self.federation = match &self.disk {
-            Some(bytes) => Federation::restore(Saved::from_bytes(bytes).unwrap()).unwrap(),
+            Some(bytes) => {
+                Federation::restore(Saved::from_bytes(bytes).unwrap(), b"onnx"[..].into()).unwrap()
+            }
             None => fresh(&self.rules),
         };
         self.connect();

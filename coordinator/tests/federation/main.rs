@@ -3,5 +3,6 @@
 
 mod crash;
 mod properties;
+mod replay;
 mod script;
 mod world;

@@ -207,7 +207,7 @@ impl Observer {
             Event::SaveAndRestore => {
                 let saved = self.world.federation().save();
                 assert_eq!(Saved::from_bytes(&saved.to_bytes()).unwrap(), saved);
-                assert_eq!(Federation::restore(saved.clone()).unwrap().save(), saved);
+                assert_eq!(Federation::restore(saved.clone(), b"onnx"[..].into()).unwrap().save(), saved);
                 self.world.saved = Some(saved);
                 self.world.crash();
                 self.forget_open_round();
@@ -370,6 +370,16 @@ impl Observer {
         }
     }
 
+    /// The records can be recomputed, one from the other.
+    fn check_replay(&self) {
+        let founded = World::new(self.rules.clone(), DIM).federation().clone();
+        let replayed = self.world.closed.iter().fold(founded, |federation, closed| {
+            let next = federation.replay(&closed.record, closed.updates.clone(), None);
+            next.unwrap_or_else(|difference| panic!("{difference}"))
+        });
+        assert_eq!(replayed.weights(), self.world.federation().weights());
+    }
+
     /// Time alone moves it on, as long as anybody is there.
     fn check_not_stuck(&mut self) {
         self.input(Input::Command(Command::Begin));
@@ -408,5 +418,6 @@ proptest! {
             observer.happens(event);
         }
         observer.check_not_stuck();
+        observer.check_replay();
     }
 }

@@ -707,12 +707,14 @@ fn saved_bytes_that_were_tampered_with_are_refused_without_panic() {
     let mut newer = bytes.clone();
     newer[0] = 99;
     assert!(matches!(Saved::from_bytes(&newer), Err(RestoreError::Format(99))));
+    let other = Federation::restore(Saved::from_bytes(&bytes).unwrap(), b"other"[..].into());
+    assert!(matches!(other, Err(RestoreError::Onnx)));
     for position in 2..bytes.len() {
         for flip in [1u8, 0x80, 0xff] {
             let mut damaged = bytes.clone();
             damaged[position] ^= flip;
             if let Ok(saved) = Saved::from_bytes(&damaged)
-                && let Ok(federation) = Federation::restore(saved)
+                && let Ok(federation) = Federation::restore(saved, b"onnx"[..].into())
             {
                 let (federation, _) = federation.step(Tick(1), Input::LinkRestored);
                 let answer = Answer::Update(update(1, 10, &[1.0]));

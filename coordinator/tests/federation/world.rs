@@ -183,6 +183,7 @@ impl World {
     /// Kills the coordinator now and restores what it saved last.
     pub(crate) fn crash(&mut self) {
         let bytes = self.saved.as_ref().unwrap().to_bytes();
-        self.federation = Some(Federation::restore(Saved::from_bytes(&bytes).unwrap()).unwrap());
+        self.federation =
+            Some(Federation::restore(Saved::from_bytes(&bytes).unwrap(), b"onnx"[..].into()).unwrap());
     }
 }
