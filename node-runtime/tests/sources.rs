@@ -16,7 +16,7 @@ use evenhand_node::source::modbus::{Modbus, ModbusError, ModbusSettings, Number,
 use evenhand_node::source::mqtt::{Mqtt, MqttSettings};
 use evenhand_node::source::p1::{P1, P1Settings};
 use evenhand_node::source::{Source, SourceError};
-use rumqttc::{Client, QoS};
+use rumqttc::{Client, Event, Packet, QoS};
 use tokio_modbus::server::Service;
 use tokio_modbus::server::tcp::{Server, accept_tcp_connection};
 use tokio_modbus::{ExceptionCode, Request, Response, SlaveRequest};
@@ -193,6 +193,13 @@ fn device(broker: &Broker) -> Client {
     client
 }
 
+/// Leaves a retained message on the broker: it is there when this returns.
+fn keep(broker: &Broker, topic: &str, payload: &str) {
+    let (client, mut connection) = Client::new(plain_options(broker, None, "keeper").unwrap(), 16);
+    client.publish(topic, QoS::AtLeastOnce, true, payload).unwrap();
+    while !matches!(connection.recv(), Ok(Ok(Event::Incoming(Packet::PubAck(_))))) {}
+}
+
 #[test]
 fn what_a_plug_publishes_on_mosquitto() {
     let mut mosquitto = Mosquitto::start();
@@ -233,8 +240,8 @@ fn what_a_plug_publishes_on_mosquitto() {
 fn plain_numbers_count_when_they_arrive_and_not_when_they_were_kept() {
     let mosquitto = Mosquitto::start();
     let broker = mosquitto.broker();
+    keep(&broker, "home/power", "1");
     let plug = device(&broker);
-    plug.publish("home/power", QoS::AtLeastOnce, true, "1").unwrap();
     let settings = MqttSettings { topic: "home/power".into(), ..Default::default() };
     let mut source = Mqtt::open(&settings, &broker, None, "m1-source", None).unwrap();
     let seen = loop {
