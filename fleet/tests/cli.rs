@@ -49,6 +49,18 @@ fn without_timings(mut json: Value) -> String {
 }
 
 #[test]
+fn nodes_can_be_processes_of_their_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let arguments =
+        ["--processes", "--nodes", "3", "--rounds", "12", "--window", "4", "--json", "--no-progress"];
+    let output = finished(&folder.path().join("report.html"), &arguments);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((json["rounds"].as_u64(), json["nodes"].as_array().unwrap().len()), (Some(12), 3));
+    assert!(json["seconds_training"].as_f64().unwrap() > 0.0, "they said how long they trained");
+}
+
+#[test]
 fn the_same_seed_gives_the_same_json_and_another_seed_another() {
     let first = without_timings(simulated("5"));
     assert_eq!(first, without_timings(simulated("5")));

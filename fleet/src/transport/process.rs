@@ -30,6 +30,8 @@ pub(super) async fn run(config: Config, mut stop: Stop) -> Result<Duration, Flee
     let failed =
         |cause: std::io::Error| FleetError::Process { node: id.to_string(), cause: cause.to_string() };
     let (mut child, _file) = start(&config).map_err(failed)?;
+    // Waiting closes the child's standard input unless it is held here.
+    let stdin = child.stdin.take();
     tokio::select! {
         ended = child.wait() => {
             let cause = ended.map_or_else(|error| error.to_string(), |status| status.to_string());
@@ -37,7 +39,7 @@ pub(super) async fn run(config: Config, mut stop: Stop) -> Result<Duration, Flee
         }
         _ = stop.wait_for(|stop| *stop) => {}
     }
-    drop(child.stdin.take());
+    drop(stdin);
     let mut said = String::new();
     if let Some(stdout) = &mut child.stdout {
         let _late = time::timeout(FAREWELL, stdout.read_to_string(&mut said)).await;
