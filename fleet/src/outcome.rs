@@ -213,6 +213,25 @@ impl Outcome {
             .collect()
     }
 
+    /// By how much each node's online loss exceeded the best-placed node's, as a mean over the rounds in which nodes were
+    /// drawn, up to each round; 0 before.
+    pub fn excess_losses(&self) -> Vec<Vec<f64>> {
+        let mut means = vec![0.0; self.members.len()];
+        let mut count = 0.0;
+        let mut rows = Vec::with_capacity(self.rounds.len());
+        for round in &self.rounds {
+            if round.stage == Stage::Exploiting {
+                count += 1.0;
+                let best = round.online_losses.iter().copied().fold(f64::INFINITY, f64::min);
+                for (mean, loss) in means.iter_mut().zip(&round.online_losses) {
+                    *mean += (loss - best - *mean) / count;
+                }
+            }
+            rows.push(means.clone());
+        }
+        rows
+    }
+
     /// The run in numbers.
     pub fn figures(&self) -> Figures {
         let waits = self.staleness();

@@ -35,7 +35,11 @@ fn it_is_well_formed_and_every_plot_says_what_it_shows() {
         let page = page(&support::drawn_by(nodes, 40, |round| vec![round as usize % nodes]));
         let document = parsed(&page);
         let plots: Vec<_> = document.descendants().filter(|node| node.has_tag_name("svg")).collect();
-        assert_eq!(plots.len(), 7, "standings, p-value, odds, mean wait, waits, losses, mean loss");
+        assert_eq!(
+            plots.len(),
+            8,
+            "standings, p-value, odds, mean wait, waits, losses, what waiting cost, mean loss"
+        );
         for plot in plots {
             let words =
                 |tag: &str| plot.children().find(|child| child.has_tag_name(tag)).and_then(|n| n.text());

@@ -32,10 +32,10 @@ pub struct DemoArgs {
     /// How nodes are drawn by their probabilities
     #[arg(long, value_enum, default_value_t = Sampler::Credit)]
     pub sampler: Sampler,
-    /// β: how much standing counts; small is strict, large is equal [default: 1 / nodes]
+    /// β: how much standing counts; small is strict, large is equal [default: 0.7 / nodes]
     #[arg(long, value_name = "BETA")]
     pub temperature: Option<f64>,
-    /// τ: rounds over which the standings must have settled [default: 15, at most what the rounds allow]
+    /// τ: rounds over which the standings must have settled [default: watched + 5]
     #[arg(long, value_name = "TAU")]
     pub window: Option<usize>,
     /// α: exploring ends when the stop rule's p-value reaches it

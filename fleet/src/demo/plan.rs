@@ -99,15 +99,16 @@ impl Plan {
         if watched == 0 || watched > nodes {
             return Err(PlanError::Watched { watched, nodes });
         }
-        let window = args.window.unwrap_or(15);
+        let window = args.window.unwrap_or(watched + 5);
         if window <= watched {
             return Err(PlanError::Window { window, watched });
         }
         if !(args.strictness > 0.0 && args.strictness < 1.0) {
             return Err(PlanError::Strictness(args.strictness));
         }
-        // With the cosine utility contributions of a round sum to 1, so standings lie about 1/N: the paper's β = 1/150 at N = 30.
-        let temperature = args.temperature.unwrap_or(1.0 / nodes as f64);
+        // With the cosine utility the contributions of a round sum to 1, so standings lie about 1/N. The paper's β is 0.2/N
+        // (1/150 at N = 30); within the demo's few rounds that would leave the noisiest meters out altogether.
+        let temperature = args.temperature.unwrap_or(0.7 / nodes as f64);
         if !(temperature > 0.0 && temperature.is_finite()) {
             return Err(PlanError::Temperature(temperature));
         }

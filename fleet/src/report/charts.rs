@@ -4,7 +4,7 @@
 //! read as easily as twelve.
 
 use super::plot::{Anchor, Frame, HEIGHT, Scale, Svg, WIDTH, extent};
-use crate::outcome::{Figures, NodeFigures, Outcome, Round, Stage};
+use crate::outcome::{Figures, NodeFigures, Outcome, Stage};
 
 /// Above this number of nodes, lines become bands.
 pub(crate) const LINES_MAX: usize = 24;
@@ -21,77 +21,70 @@ pub(crate) fn qualities(zetas: &[f64]) -> Vec<usize> {
     zetas.iter().map(|zeta| (((zeta - low) / width) as usize).min(QUALITIES - 1)).collect()
 }
 
-/// One value of every node over the rounds.
+/// What a plot over rounds is about.
+pub(crate) struct Over<'a> {
+    pub(crate) id: &'a str,
+    pub(crate) title: &'a str,
+    pub(crate) y_name: &'a str,
+    pub(crate) width: f64,
+    /// Position of the first round that is shown.
+    pub(crate) from: usize,
+}
+
+/// One value of every node over the rounds; `value` is given the positions of round and node.
 pub(crate) fn over_rounds(
-    id: &str,
-    title: &str,
-    y_name: &str,
+    about: &Over<'_>,
     outcome: &Outcome,
     figures: &Figures,
-    value: impl Fn(&Round, usize) -> f64,
+    value: impl Fn(usize, usize) -> f64,
 ) -> String {
-    let zetas: Vec<f64> = figures.nodes.iter().map(|node| node.zeta).collect();
-    let classes = qualities(&zetas);
-    let few = figures.nodes.len() <= LINES_MAX;
+    let nodes = figures.nodes.len();
+    let classes = qualities(&figures.nodes.iter().map(|node| node.zeta).collect::<Vec<_>>());
+    let rounds: Vec<usize> = (about.from.min(outcome.rounds.len() - 1)..outcome.rounds.len()).collect();
+    let few = nodes <= LINES_MAX;
     let description = if few {
-        format!("One line a node over {} rounds; colour is data quality.", outcome.rounds.len())
+        format!("One line a node over {} rounds; colour is data quality.", rounds.len())
     } else {
         format!(
-            "{} nodes in {QUALITIES} classes of data quality over {} rounds: the median of each class, and the band \
+            "{nodes} nodes in {QUALITIES} classes of data quality over {} rounds: the median of each class, and the band \
              that holds the middle 80 %.",
-            figures.nodes.len(),
-            outcome.rounds.len()
+            rounds.len()
         )
     };
-    let mut svg = Svg::new(id, (WIDTH, HEIGHT), title, &description);
+    let mut svg = Svg::new(about.id, (about.width, HEIGHT), about.title, &description);
     let bands: Vec<Vec<[f64; 3]>> = if few {
         Vec::new()
     } else {
-        (0..QUALITIES)
-            .map(|class| {
-                let of_class: Vec<usize> =
-                    (0..classes.len()).filter(|&node| classes[node] == class).collect();
-                outcome
-                    .rounds
-                    .iter()
-                    .map(|round| deciles(of_class.iter().map(|&node| value(round, node))))
-                    .collect()
-            })
-            .collect()
+        let of_class = |class: usize| (0..nodes).filter(|&node| classes[node] == class).collect::<Vec<_>>();
+        let band = |members: Vec<usize>| {
+            rounds.iter().map(|&round| deciles(members.iter().map(|&node| value(round, node)))).collect()
+        };
+        (0..QUALITIES).map(|class| band(of_class(class))).collect()
     };
     let y = if few {
-        extent(outcome.rounds.iter().flat_map(|round| (0..zetas.len()).map(|node| value(round, node))))
+        extent(rounds.iter().flat_map(|&round| (0..nodes).map(|node| value(round, node)).collect::<Vec<_>>()))
     } else {
         extent(bands.iter().flatten().flatten().copied())
     };
-    let frame = Frame::new(rounds_extent(outcome), y);
-    phases(&mut svg, &frame, outcome, figures);
-    frame.draw(&mut svg, "round", y_name);
+    let number = |round: usize| f64::from(outcome.rounds[round].round);
+    let frame = Frame::new(about.width, extent(rounds.iter().map(|&round| number(round))), y);
+    phases(&mut svg, &frame, outcome, figures, rounds[0]);
+    frame.draw(&mut svg, "round", about.y_name);
     if few {
         for (node, class) in classes.iter().enumerate() {
-            let points = outcome
-                .rounds
-                .iter()
-                .filter(|round| value(round, node).is_finite())
-                .map(|round| frame.at(f64::from(round.round), value(round, node)));
+            let finite = rounds.iter().filter(|&&round| value(round, node).is_finite());
+            let points = finite.map(|&round| frame.at(number(round), value(round, node)));
             svg.polyline(&format!("curve z{class}"), points, Some(&named(&figures.nodes[node])));
         }
     } else {
         for (class, band) in
             bands.iter().enumerate().filter(|(_, band)| band.iter().all(|d| d[1].is_finite()))
         {
-            let at = |index: usize, decile: usize| {
-                frame.at(f64::from(outcome.rounds[index].round), band[index][decile])
-            };
-            let outline =
-                (0..band.len()).map(|index| at(index, 2)).chain((0..band.len()).rev().map(|i| at(i, 0)));
+            let at = |index: usize, decile: usize| frame.at(number(rounds[index]), band[index][decile]);
+            let outline = (0..band.len()).map(|i| at(i, 2)).chain((0..band.len()).rev().map(|i| at(i, 0)));
             svg.polygon(&format!("band z{class}"), outline);
             let label = format!("ζ class {} of {QUALITIES}", class + 1);
-            svg.polyline(
-                &format!("curve bold z{class}"),
-                (0..band.len()).map(|index| at(index, 1)),
-                Some(&label),
-            );
+            svg.polyline(&format!("curve bold z{class}"), (0..band.len()).map(|i| at(i, 1)), Some(&label));
         }
     }
     svg.finish()
@@ -107,12 +100,12 @@ pub(crate) fn p_value(outcome: &Outcome, figures: &Figures) -> String {
         None => format!("The p-value did not reach the strictness {strictness}."),
     };
     let mut svg = Svg::new("p", (WIDTH, HEIGHT), "The stop rule's p-value over rounds", &description);
-    let frame = Frame::new(rounds_extent(outcome), (0.0, 1.0));
-    phases(&mut svg, &frame, outcome, figures);
+    let frame = Frame::new(WIDTH, rounds_extent(outcome), (0.0, 1.0));
+    phases(&mut svg, &frame, outcome, figures, 0);
     frame.draw(&mut svg, "round", "p-value");
     let (left, line) = (Frame::LEFT, frame.y.at(strictness));
-    svg.line("rule", (left, line), (Frame::RIGHT, line));
-    svg.text("note", (Frame::RIGHT - 4.0, line - 6.0), Anchor::End, &format!("strictness α = {strictness}"));
+    svg.line("rule", (left, line), (frame.right, line));
+    svg.text("note", (frame.right - 4.0, line - 6.0), Anchor::End, &format!("strictness α = {strictness}"));
     svg.polyline("curve bold accent", seen.iter().map(|&(round, p)| frame.at(round, p)), None);
     for &(round, p) in &seen {
         svg.circle("dot accent", frame.at(round, p), 2.2, Some(&format!("round {round}: p = {p:.3}")));
@@ -128,7 +121,7 @@ pub(crate) fn p_value(outcome: &Outcome, figures: &Figures) -> String {
         );
     }
     if seen.is_empty() {
-        let middle = ((Frame::LEFT + Frame::RIGHT) / 2.0, (Frame::TOP + Frame::BOTTOM) / 2.0);
+        let middle = ((Frame::LEFT + frame.right) / 2.0, (Frame::TOP + Frame::BOTTOM) / 2.0);
         svg.text("note", middle, Anchor::Middle, "too few rounds for the rule to speak");
     }
     svg.finish()
@@ -161,12 +154,12 @@ pub(crate) fn against_zeta(
     let (low, high) = extent(points.iter().map(|(zeta, _)| *zeta));
     let margin = 0.04 * (high - low).max(0.01);
     let values = points.iter().map(|(_, y)| *y).chain(about.reference.iter().map(|(value, _)| *value));
-    let frame = Frame::new((low - margin, high + margin), extent(values));
+    let frame = Frame::new(WIDTH, (low - margin, high + margin), extent(values));
     frame.draw(&mut svg, "data quality ζ (0 is clean)", about.y_name);
     if let Some((value, name)) = &about.reference {
         let y = frame.y.at(*value);
-        svg.line("rule", (Frame::LEFT, y), (Frame::RIGHT, y));
-        svg.text("note", (Frame::RIGHT - 4.0, y - 6.0), Anchor::End, name);
+        svg.line("rule", (Frame::LEFT, y), (frame.right, y));
+        svg.text("note", (frame.right - 4.0, y - 6.0), Anchor::End, name);
         if points.len() <= 2 * LINES_MAX {
             for (&(zeta, height), class) in points.iter().zip(&classes) {
                 svg.line(&format!("stem z{class}"), frame.at(zeta, *value), frame.at(zeta, height));
@@ -174,7 +167,7 @@ pub(crate) fn against_zeta(
         }
     }
     if let Some(rho) = about.rho {
-        svg.text("strong", (Frame::RIGHT, 18.0), Anchor::End, &format!("ρ = {}", signed(rho)));
+        svg.text("strong", (frame.right, 18.0), Anchor::End, &format!("ρ = {}", signed(rho)));
     }
     let (radius, class_name) = if points.len() <= 100 { (5.0, "dot") } else { (2.4, "dot faint") };
     for ((&(zeta, height), class), node) in points.iter().zip(&classes).zip(&figures.nodes) {
@@ -209,7 +202,7 @@ pub(crate) fn staleness(outcome: &Outcome, figures: &Figures, staleness: &[Vec<u
             "Rows are nodes by data quality, the cleanest on top; the longest wait was {longest} rounds."
         ),
     );
-    let (left, right, top, bottom) = (Frame::LEFT, width - 14.0, Frame::TOP, Frame::BOTTOM);
+    let (left, right, top, bottom) = (Frame::LEFT, width - Frame::MARGIN, Frame::TOP, Frame::BOTTOM);
     let (cell_width, cell_height) =
         ((right - left) / columns.len() as f64, (bottom - top) / rows.len() as f64);
     let few = figures.nodes.len() <= LINES_MAX;
@@ -274,7 +267,7 @@ fn phases(svg: &mut Svg, frame: &Frame, outcome: &Outcome, figures: &Figures) {
     if turn - start > 60.0 {
         svg.text("note", (turn - 5.0, y), Anchor::End, "exploring");
     }
-    if Frame::RIGHT - turn > 60.0 {
+    if frame.right - turn > 60.0 {
         svg.text("note", (turn + 5.0, y), Anchor::Start, "exploiting");
     }
 }

@@ -6,8 +6,8 @@ mod plot;
 use std::fmt::Write;
 
 use crate::outcome::{Ended, Figures, Outcome, bytes_text, probability_decimals};
-use charts::{Against, LINES_MAX, QUALITIES};
-use plot::{escaped, extent};
+use charts::{Against, LINES_MAX, Over, QUALITIES};
+use plot::{WIDTH, escaped, extent};
 
 /// The whole page.
 pub fn html(outcome: &Outcome, figures: &Figures) -> String {
@@ -190,16 +190,27 @@ fn plots(page: &mut String, outcome: &Outcome, figures: &Figures) {
         "Each node forecasts with the model it last received. Its online loss is that model's error on everybody's \
          next, clean readings.",
     );
+    let loss = Over {
+        id: "loss",
+        title: "Online loss over rounds",
+        y_name: "online loss",
+        width: 2.0 * WIDTH,
+        from: 0,
+    };
+    let losses =
+        charts::over_rounds(&loss, outcome, figures, |round, node| outcome.rounds[round].online_losses[node]);
+    figure(page, &format!("Online loss, {unit}"), &losses, " class=\"wide\"");
     page.push_str("<div class=\"pair\">\n");
-    let losses = charts::over_rounds(
-        "loss",
-        "Online loss over rounds",
-        "online loss",
-        outcome,
-        figures,
-        |round, node| round.online_losses[node],
-    );
-    figure(page, &format!("Online loss, {unit}"), &losses, "");
+    let excess = outcome.excess_losses();
+    let cost = Over {
+        id: "cost",
+        title: "What waiting cost",
+        y_name: "online loss above the best-placed node's, running mean",
+        width: WIDTH,
+        from: figures.t_alpha.map_or(0, |t| t as usize),
+    };
+    let costs = charts::over_rounds(&cost, outcome, figures, |round, node| excess[round][node]);
+    figure(page, &format!("What waiting cost, {unit}"), &costs, "");
     let mean_loss = Against {
         id: "mean-loss",
         title: "Mean online loss against data quality",

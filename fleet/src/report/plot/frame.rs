@@ -8,25 +8,27 @@ pub(crate) const WIDTH: f64 = 560.0;
 pub(crate) const HEIGHT: f64 = 340.0;
 
 const LEFT: f64 = 56.0;
-const RIGHT: f64 = WIDTH - 14.0;
+const MARGIN: f64 = 14.0;
 const TOP: f64 = 34.0;
 const BOTTOM: f64 = HEIGHT - 42.0;
 
 /// Two axes and the space between them.
 pub(crate) struct Frame {
+    pub(crate) right: f64,
     pub(crate) x: Scale,
     pub(crate) y: Scale,
 }
 
 impl Frame {
     pub(crate) const LEFT: f64 = LEFT;
-    pub(crate) const RIGHT: f64 = RIGHT;
+    pub(crate) const MARGIN: f64 = MARGIN;
     pub(crate) const TOP: f64 = TOP;
     pub(crate) const BOTTOM: f64 = BOTTOM;
 
-    /// Axes for the given extents; rounds and the like take `x` as it is, values widen `y` to round numbers.
-    pub(crate) fn new(x: (f64, f64), y: (f64, f64)) -> Self {
-        Self { x: Scale::exact(x, (LEFT, RIGHT)), y: Scale::nice(y, (BOTTOM, TOP)) }
+    /// Axes for the given extents in a plot of `width`; rounds and the like take `x` as it is, values widen `y` to round numbers.
+    pub(crate) fn new(width: f64, x: (f64, f64), y: (f64, f64)) -> Self {
+        let right = width - MARGIN;
+        Self { right, x: Scale::exact(x, (LEFT, right)), y: Scale::nice(y, (BOTTOM, TOP)) }
     }
 
     pub(crate) fn at(&self, x: f64, y: f64) -> (f64, f64) {
@@ -37,16 +39,16 @@ impl Frame {
     pub(crate) fn draw(&self, svg: &mut Svg, x_name: &str, y_name: &str) {
         for tick in self.y.ticks() {
             let y = self.y.at(tick);
-            svg.line("grid", (LEFT, y), (RIGHT, y));
+            svg.line("grid", (LEFT, y), (self.right, y));
             svg.text("tick", (LEFT - 8.0, y + 4.0), Anchor::End, &self.y.label(tick));
         }
-        svg.line("axis", (LEFT, BOTTOM), (RIGHT, BOTTOM));
+        svg.line("axis", (LEFT, BOTTOM), (self.right, BOTTOM));
         for tick in self.x.ticks() {
             let x = self.x.at(tick);
             svg.line("axis", (x, BOTTOM), (x, BOTTOM + 4.0));
             svg.text("tick", (x, BOTTOM + 18.0), Anchor::Middle, &self.x.label(tick));
         }
-        svg.text("name", (RIGHT, BOTTOM + 36.0), Anchor::End, x_name);
+        svg.text("name", (self.right, BOTTOM + 36.0), Anchor::End, x_name);
         svg.text("name", (4.0, 16.0), Anchor::Start, y_name);
     }
 }
