@@ -1,5 +1,6 @@
 //! The coordinator as a program: data on stdout, logs on stderr, exit codes as in `sysexits.h`.
 
+use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -105,7 +106,9 @@ fn load(path: Option<PathBuf>) -> Result<Config, Failure> {
 
 fn run(path: Option<PathBuf>) -> Result<(), Failure> {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    let colours =
+        std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|no| no.is_empty());
+    tracing_subscriber::fmt().with_env_filter(filter).with_ansi(colours).with_writer(std::io::stderr).init();
     let config = load(path)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
