@@ -161,7 +161,7 @@ impl Gpu {
         let failed = |error: &dyn std::fmt::Display| FairnessError::Gpu(format!("{}: {error}", self.name));
         device.poll(wgpu::PollType::wait_indefinitely()).map_err(|error| failed(&error))?;
         receiver.recv().map_err(|error| failed(&error))?.map_err(|error| failed(&error))?;
-        let view = answer.get_mapped_range(..);
+        let view = answer.get_mapped_range(..).map_err(|error| failed(&error))?;
         Ok(bytemuck::cast_slice(&view).to_vec())
     }
 }
