@@ -256,8 +256,9 @@ fn legend(svg: &mut Svg, right: f64, darkest: f64) {
     svg.text("tick", (end, y + 11.0), Anchor::Start, &format!("{darkest:.decimals$} {rounds}"));
 }
 
-fn phases(svg: &mut Svg, frame: &Frame, outcome: &Outcome, figures: &Figures) {
-    let first = rounds_extent(outcome).0;
+/// Shades the exploring rounds of a plot whose first round stands at position `from`.
+fn phases(svg: &mut Svg, frame: &Frame, outcome: &Outcome, figures: &Figures, from: usize) {
+    let Some(first) = outcome.rounds.get(from).map(|round| f64::from(round.round)) else { return };
     let turn =
         figures.t_alpha.filter(|_| outcome.rounds.iter().any(|round| round.stage == Stage::Exploiting));
     let Some(turn) = turn.map(|turn| frame.x.at(f64::from(turn) + 0.5)) else { return };

@@ -135,14 +135,10 @@ fn plots(page: &mut String, outcome: &Outcome, figures: &Figures) {
          the right way. Measuring ends when the stop rule finds the standings settled.",
     );
     page.push_str("<div class=\"pair\">\n");
-    let standings = charts::over_rounds(
-        "standing",
-        "Standings over rounds",
-        "standing ψ",
-        outcome,
-        figures,
-        |round, node| round.standings[node],
-    );
+    let standing =
+        Over { id: "standing", title: "Standings over rounds", y_name: "standing ψ", width: WIDTH, from: 0 };
+    let standings =
+        charts::over_rounds(&standing, outcome, figures, |round, node| outcome.rounds[round].standings[node]);
     figure(page, &format!("Standings, {unit}"), &standings, "");
     figure(page, "The stop rule", &charts::p_value(outcome, figures), "");
     page.push_str("</div>\n");

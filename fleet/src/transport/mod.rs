@@ -89,7 +89,7 @@ impl Fleet {
     }
 
     /// The configuration file of one node, as a value.
-    fn node_config(&self, house: &House, broker_url: &str, forecasts: bool) -> Config {
+    pub fn node_config(&self, house: &House, broker_url: &str, forecasts: bool) -> Config {
         Config {
             node: NodeSection {
                 id: house.id.clone(),

@@ -133,12 +133,9 @@ impl Gpu {
         let products = output(BufferUsages::STORAGE | BufferUsages::COPY_SRC);
         let answer = output(BufferUsages::COPY_DST | BufferUsages::MAP_READ);
 
-        let bound = [&updates, &products, &shape];
-        let entry = |(binding, buffer): (u32, &&wgpu::Buffer)| wgpu::BindGroupEntry {
-            binding,
-            resource: buffer.as_entire_binding(),
-        };
-        let entries: Vec<wgpu::BindGroupEntry<'_>> = (0..).zip(&bound).map(entry).collect();
+        let bound = [&updates, &products, &shape].map(wgpu::Buffer::as_entire_binding);
+        let entry = |(binding, resource)| wgpu::BindGroupEntry { binding, resource };
+        let entries: Vec<wgpu::BindGroupEntry<'_>> = (0..).zip(bound).map(entry).collect();
         let group = device.create_bind_group(&wgpu::BindGroupDescriptor {
             label: None,
             layout: &self.pipeline.get_bind_group_layout(0),

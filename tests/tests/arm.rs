@@ -1,0 +1,154 @@
+//! The ARM binaries of the node, under qemu, beside native nodes over a real broker.
+//!
+//! `tests/run arm` builds them first, by `cross/build`; without them these tests fail.
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::{Child, Command};
+use std::time::Duration;
+
+use evenhand_fleet::demo::{DemoArgs, Plan};
+use evenhand_fleet::outcome::Ended;
+use evenhand_fleet::transport::mqtt::{self, Meeting};
+use evenhand_fleet::transport::{Fleet, House, Interrupt};
+use evenhand_link::testing::Mosquitto;
+use evenhand_link::{Events, Link, LinkEvent, LinkOptions};
+use evenhand_protocol::identity::{FederationId, NodeId};
+use evenhand_protocol::message::{Answer, Message, Phase, Update};
+use evenhand_protocol::topic;
+use tempfile::TempDir;
+
+/// Rust's name of the target, the emulator's, and the C library's folder.
+const PLATFORMS: [(&str, &str, &str); 2] = [
+    ("aarch64-unknown-linux-gnu", "qemu-aarch64-static", "/usr/aarch64-linux-gnu"),
+    ("armv7-unknown-linux-gnueabihf", "qemu-arm-static", "/usr/arm-linux-gnueabihf"),
+];
+
+/// `evenhand-node` for a platform of [`PLATFORMS`], emulated.
+fn emulated((target, emulator, libraries): (&str, &str, &str)) -> Command {
+    let built = std::env::var_os("EVENHAND_CROSS").map_or_else(
+        || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../target/cross")),
+        PathBuf::from,
+    );
+    let binary = built.join(target).join("release/evenhand-node");
+    assert!(binary.exists(), "{} is missing; tests/run arm builds it", binary.display());
+    let mut command = Command::new(emulator);
+    command.arg("-L").arg(libraries).arg(binary);
+    command
+}
+
+/// Every update that passes the broker until the federation is finished, by round and node.
+async fn overheard(mut events: Events, federation: FederationId) -> BTreeMap<(u32, NodeId), Update> {
+    let mut heard = BTreeMap::new();
+    while let Some(event) = events.next().await {
+        match event {
+            LinkEvent::Message { topic, message: Message::Answer(Answer::Update(update)) } => {
+                let (node, _) = topic::parse_node(&federation, &topic).unwrap();
+                heard.insert((update.round, node), update);
+            }
+            LinkEvent::Message { message: Message::Manifest(manifest), .. }
+                if manifest.phase == Phase::Finished =>
+            {
+                break;
+            }
+            _ => {}
+        }
+    }
+    heard
+}
+
+/// Starts `house` on a platform; its configuration is kept in `folder`.
+fn start(fleet: &Fleet, house: &House, platform: (&str, &str, &str), url: &str, folder: &TempDir) -> Child {
+    let file = folder.path().join(format!("{}.toml", house.id));
+    std::fs::write(&file, toml::to_string(&fleet.node_config(house, url, true)).unwrap()).unwrap();
+    emulated(platform).args(["run", "--config"]).arg(file).spawn().expect("the emulator is installed")
+}
+
+#[test]
+fn the_binaries_tell_their_version_and_check_their_configuration() {
+    for platform in PLATFORMS {
+        let version = emulated(platform).arg("--version").output().unwrap();
+        let said = String::from_utf8(version.stdout).unwrap();
+        assert_eq!(said.trim(), concat!("evenhand-node ", env!("CARGO_PKG_VERSION")), "{platform:?}");
+
+        let folder = TempDir::new().unwrap();
+        let file = folder.path().join("node.toml");
+        std::fs::write(&file, emulated(platform).arg("print-config").output().unwrap().stdout).unwrap();
+        let checked = emulated(platform).args(["check-config", "--config"]).arg(&file).output().unwrap();
+        assert!(checked.status.success(), "{platform:?}: {checked:?}");
+        std::fs::write(&file, "[node]\nidd = 1\n").unwrap();
+        let checked = emulated(platform).args(["check-config", "--config"]).arg(&file).output().unwrap();
+        assert_eq!(checked.status.code(), Some(78), "{platform:?}: {checked:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn arm_nodes_explore_and_exploit_beside_native_ones_and_compute_what_they_compute() {
+    let broker = Mosquitto::start();
+    let federation = FederationId::new("arm").unwrap();
+    let mut options = LinkOptions::new(broker.broker(), "eavesdropper");
+    options.subscriptions = vec!["evenhand/#".into()];
+    let (_outbox, mut events) = Link::connect(options).unwrap();
+    events.first_connection(Duration::from_secs(30)).await.unwrap();
+    let listener = tokio::spawn(overheard(events, federation.clone()));
+
+    let args = DemoArgs {
+        nodes: 5,
+        rounds: 16,
+        window: Some(4),
+        watched: Some(2),
+        k: Some(3),
+        ..Default::default()
+    };
+    let (mut fleet, _) = Plan::new(&args).unwrap().fleet(federation).unwrap();
+    // The ARM nodes measure the same household as the first native one.
+    let twins: Vec<House> = (fleet.houses.split_off(fleet.houses.len() - PLATFORMS.len()).into_iter())
+        .map(|house| House { id: house.id, household: fleet.houses[0].household.clone() })
+        .collect();
+    let folder = TempDir::new().unwrap();
+    let mut devices: Vec<Child> = (twins.iter().zip(PLATFORMS))
+        .map(|(house, platform)| start(&fleet, house, platform, &broker.url(), &folder))
+        .collect();
+
+    let mut phases = BTreeMap::new();
+    let mut drawn: BTreeMap<NodeId, u32> = BTreeMap::new();
+    let mut on_round = |closed: &evenhand_coordinator::federation::Closed, _: f64| {
+        let record = &closed.record;
+        phases.insert(record.round, record.phase);
+        if record.phase == Phase::Exploiting {
+            for row in record.asked() {
+                *drawn.entry(row.node.clone()).or_default() += 1;
+            }
+        }
+        Ok(())
+    };
+    let meeting = Meeting { broker: Some(broker.url()), processes: false };
+    let ran = mqtt::run(&fleet, &meeting, &Interrupt::default(), &mut on_round).await.unwrap();
+    let heard = listener.await.unwrap();
+
+    assert_eq!(ran.ended, Ended::Complete);
+    assert!(phases.values().any(|phase| *phase == Phase::Exploiting), "{phases:?}");
+    let native = &fleet.houses[0].id;
+    let dim = fleet.blueprint.weights.len();
+    for (house, (target, ..)) in twins.iter().zip(PLATFORMS) {
+        assert!(drawn.contains_key(&house.id), "{target} was never drawn: {drawn:?}");
+        let mut compared = 0;
+        for (&round, _) in phases.iter().filter(|(_, phase)| **phase == Phase::Exploring) {
+            let here = &heard[&(round, native.clone())];
+            let there = &heard[&(round, house.id.clone())];
+            assert_eq!(here.samples, there.samples, "{target}, round {round}");
+            let (here, there) = (here.vector.decode(dim).unwrap(), there.vector.decode(dim).unwrap());
+            let norm = here.iter().map(|value| f64::from(*value).powi(2)).sum::<f64>().sqrt();
+            let apart = here.iter().zip(&there).map(|(a, b)| f64::from(a - b).powi(2)).sum::<f64>().sqrt();
+            assert!(norm > 0.0 && apart <= 1e-5 * norm, "{target}, round {round}: {apart} of {norm}");
+            compared += 1;
+        }
+        assert!(compared > 0, "no round was compared");
+    }
+    for device in &mut devices {
+        let stopped = Command::new("kill").arg(device.id().to_string()).status().unwrap();
+        assert!(stopped.success(), "the node lives until it is told to leave");
+        assert!(device.wait().unwrap().success(), "a node that is told to leave ends well");
+    }
+}
