@@ -233,6 +233,8 @@ pub enum Refusal {
     Samples,
     /// The bytes do not decode.
     Malformed,
+    /// The sender says more than it may.
+    Rate,
 }
 
 /// Chunks that did not arrive.

@@ -5,13 +5,14 @@ use evenhand_protocol::identity::Digest;
 use evenhand_protocol::message::{Birth, Refusal, Update};
 use serde::{Deserialize, Serialize};
 
-use super::rules::{Admission, NormPolicy};
+use super::settings::{Admission, NormPolicy};
 
 /// An update that may count: right length, finite, within the limits.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Accepted {
-    #[serde(with = "evenhand_protocol::bytes::f32s")]
     vector: Vec<f32>,
+    /// What was sent, where it is not the vector itself.
+    sent: Option<EncodedUpdate>,
     norm: f64,
     samples: u32,
     loss: f32,
@@ -31,6 +32,18 @@ impl Accepted {
     /// Δθᵢ,ₜ.
     pub fn vector(&self) -> &[f32] {
         &self.vector
+    }
+
+    /// The message it came as, to be judged again by whoever checks the round.
+    pub fn received(&self, round: u32) -> Update {
+        Update {
+            round,
+            samples: self.samples,
+            loss: self.loss,
+            online_loss: self.online.map_or(0.0, |online| online.loss),
+            online_samples: self.online.map_or(0, |online| online.samples),
+            vector: self.sent.clone().unwrap_or_else(|| EncodedUpdate::F32(self.vector.clone())),
+        }
     }
 
     /// ‖Δθᵢ,ₜ‖ as it arrived, before any clipping.
@@ -73,12 +86,15 @@ pub(super) fn admit(update: Update, limits: Limits) -> Result<Accepted, Refusal>
     if !update.loss.is_finite() || online.is_some_and(|online| !online.loss.is_finite()) {
         return Err(Refusal::NotFinite);
     }
-    let mut vector = match update.vector {
-        EncodedUpdate::F32(values) if values.len() == limits.dimension => values,
-        encoded => encoded.decode(limits.dimension).map_err(|error| match error {
-            CodecError::Dimension { .. } => Refusal::Dimension,
-            CodecError::Structure(_) => Refusal::Malformed,
-        })?,
+    let (mut vector, mut sent) = match update.vector {
+        EncodedUpdate::F32(values) if values.len() == limits.dimension => (values, None),
+        encoded => {
+            let vector = encoded.decode(limits.dimension).map_err(|error| match error {
+                CodecError::Dimension { .. } => Refusal::Dimension,
+                CodecError::Structure(_) => Refusal::Malformed,
+            })?;
+            (vector, Some(encoded))
+        }
     };
     // A sum of squares of f32 cannot overflow f64, so it is finite exactly if every entry is.
     let norm = vector.iter().map(|v| f64::from(*v).powi(2)).sum::<f64>().sqrt();
@@ -89,12 +105,13 @@ pub(super) fn admit(update: Update, limits: Limits) -> Result<Accepted, Refusal>
         match limits.norm {
             NormPolicy::Refuse => return Err(Refusal::Norm),
             NormPolicy::Clip => {
+                sent.get_or_insert_with(|| EncodedUpdate::F32(vector.clone()));
                 let scale = limits.norm_max / norm;
                 vector.iter_mut().for_each(|v| *v = (f64::from(*v) * scale) as f32);
             }
         }
     }
-    Ok(Accepted { vector, norm, samples: update.samples, loss: update.loss, online })
+    Ok(Accepted { vector, sent, norm, samples: update.samples, loss: update.loss, online })
 }
 
 impl Admission {

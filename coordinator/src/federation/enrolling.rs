@@ -3,10 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use super::Phase;
+use super::drift::DriftWatch;
 use super::exploiting::Exploiting;
 use super::exploring::Exploring;
 use super::input::Tick;
-use super::rules::Strategy;
+use super::settings::Strategy;
 use super::shared::Shared;
 
 /// Nodes gather in the lobby until the federation can begin.
@@ -28,7 +29,7 @@ impl Enrolling {
     pub(super) fn begin(self, shared: &mut Shared, now: Tick) -> Phase {
         match shared.rules.federation.strategy {
             Strategy::Evenhand => Phase::Exploring(Exploring::new(now)),
-            Strategy::FedAvg => Phase::Exploiting(Exploiting::new(shared, now)),
+            Strategy::FedAvg => Phase::Exploiting(Exploiting::new(shared, now, DriftWatch::default())),
         }
     }
 }

@@ -5,21 +5,23 @@ use rand::seq::index;
 use serde::{Deserialize, Serialize};
 
 use super::draw::Draw;
+use super::drift::DriftWatch;
 use super::exploiting::Exploiting;
 use super::failed::{Cause, Failed};
 use super::finished::Finished;
+use super::history::History;
 use super::input::Tick;
 use super::record::Judgement;
 use super::round::{Round, Stage};
-use super::shared::{Closing, Measured, Outbox, Shared};
+use super::shared::{Closing, Measured, Outbox, Reaped, Shared};
 use super::{Examiner, Phase};
 
 /// The first phase, and each later one in which contributions are measured anew.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Exploring {
     pub(super) stage: Stage,
-    /// φ of this exploration: a row a round, a column a member.
-    pub(super) history: Vec<Vec<f64>>,
+    /// φ of this exploration.
+    pub(super) history: History,
     /// Columns the stop rule tests, drawn once from those asked in the first round.
     pub(super) watched: Vec<usize>,
     /// Rounds of this exploration, with those that yielded nothing.
@@ -28,7 +30,7 @@ pub(super) struct Exploring {
 
 impl Exploring {
     pub(super) fn new(until: Tick) -> Self {
-        Self { stage: Stage::Resting { until }, history: Vec::new(), watched: Vec::new(), rounds: 0 }
+        Self { stage: Stage::Resting { until }, history: History::default(), watched: Vec::new(), rounds: 0 }
     }
 
     /// Measures everybody anew. Standings hold until the first new measurement.
@@ -38,6 +40,16 @@ impl Exploring {
             member.standing = member.standing.renewed();
         }
         Self::new(until)
+    }
+
+    /// As it is kept: see [`Stage::saved`].
+    pub(super) fn saved(&self) -> Self {
+        Self {
+            stage: self.stage.saved(),
+            history: self.history.clone(),
+            watched: self.watched.clone(),
+            rounds: self.rounds,
+        }
     }
 
     /// Asks everybody who is there.
@@ -67,17 +79,8 @@ impl Exploring {
         examiner: Option<&mut (dyn Examiner + '_)>,
         out: &mut Outbox,
     ) -> Phase {
-        let harvest = round.harvest();
-        let opened = harvest.opened;
-        let yielded = !harvest.arrivals.is_empty();
-        let told = match yielded {
-            true => shared
-                .appraise(&harvest, examiner)
-                .and_then(|told| Ok((Some(told), Some(shared.merge(&harvest)?)))),
-            false => Ok((None, None)),
-        };
-        let (told, next) = match told {
-            Ok(told) => told,
+        let Reaped { harvest, told, next } = match shared.reap(round, |_| true, examiner) {
+            Ok(reaped) => reaped,
             Err(cause) => return fail(cause, out),
         };
         let mut measured = Measured::new();
@@ -94,14 +97,12 @@ impl Exploring {
             {
                 measured.insert(*column, (value, error.is_finite().then_some(error)));
             }
-            let mut row = vec![0.0; shared.roster.members().len()];
             for (column, (value, _)) in &measured {
-                row[*column] = *value;
                 shared.roster.member_mut(*column).standing.add(*value);
             }
-            self.history.push(row);
+            self.history.push(shared.round, shared.row(&measured));
             let rule = shared.rules.exploring.stop_rule();
-            verdict = Some(rule.judge(&self.history, &self.watched, shared.temperature()));
+            verdict = Some(rule.judge(self.history.rows(), &self.watched, shared.temperature()));
         }
         let stop = verdict.as_ref().is_some_and(|verdict| verdict.stop);
         let members = shared.roster.members().iter();
@@ -117,22 +118,21 @@ impl Exploring {
             measured,
             verdict: verdict.map(Judgement::from),
         };
-        shared.close(closing, now, out);
-        let until = shared.rest(opened, yielded);
         let limit = shared.rules.exploring.rounds_max;
-        if shared.is_done() {
-            Phase::Finished(Finished)
-        } else if stop || (limit > 0 && self.rounds >= limit) {
-            self.settle(shared, until)
-        } else {
-            self.stage = Stage::Resting { until };
-            Phase::Exploring(self)
+        match shared.close(closing, now, out) {
+            None => Phase::Finished(Finished),
+            Some(until) if stop || (limit > 0 && self.rounds >= limit) => self.settle(shared, until),
+            Some(until) => {
+                self.stage = Stage::Resting { until };
+                Phase::Exploring(self)
+            }
         }
     }
 
     /// The standings are known: from now on they decide who is drawn.
     fn settle(self, shared: &mut Shared, until: Tick) -> Phase {
-        Phase::Exploiting(Exploiting::new(shared, until))
+        let drift = DriftWatch::new(self.history, self.watched);
+        Phase::Exploiting(Exploiting::new(shared, until, drift))
     }
 }
 

@@ -16,13 +16,17 @@
 //! point and restored goes on bit for bit as if it had not been.
 
 mod admission;
+mod command;
 mod draw;
+mod drift;
 mod effect;
 mod enrolling;
 mod exploiting;
 mod exploring;
 mod failed;
 mod finished;
+mod hearing;
+mod history;
 mod input;
 mod member;
 mod record;
@@ -30,6 +34,7 @@ mod replay;
 mod round;
 mod rules;
 mod save;
+mod settings;
 mod shared;
 mod standing;
 mod weights;
@@ -37,10 +42,8 @@ mod weights;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use evenhand_protocol::identity::{Digest, NodeId};
-use evenhand_protocol::message::{
-    Answer, Birth, Life, Manifest, Phase as Announced, Refusal, Status, Update,
-};
+use evenhand_protocol::identity::Digest;
+use evenhand_protocol::message::{Manifest, Phase as Announced};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
@@ -53,22 +56,22 @@ pub use self::input::{Command, Input, Tick};
 pub use self::member::Member;
 pub use self::record::{Closed, Fate, Judgement, NodeRound, RoundRecord};
 pub use self::replay::Difference;
-pub use self::rules::{
-    Admission, Exploitation, Exploration, General, Loss, NormPolicy, RuleError, RuleKind, Rules, Settings,
-    Strategy, Training,
-};
+pub use self::rules::{RuleError, Rules};
 pub use self::save::{RestoreError, Saved};
+pub use self::settings::{
+    Admission, Exploitation, Exploration, General, Loss, NormPolicy, RuleKind, Settings, Strategy, Training,
+};
 pub use self::standing::Standing;
 pub use self::weights::Weights;
 
-use self::admission::{Limits, admit};
 use self::enrolling::Enrolling;
 use self::exploiting::Exploiting;
 use self::exploring::Exploring;
 use self::failed::Failed;
 use self::finished::Finished;
-use self::member::{Candidate, Place, Roster, Session};
-use self::round::{Absence, Stage};
+use self::history::History;
+use self::member::Roster;
+use self::round::Stage;
 use self::shared::{Graph, Outbox, Shared};
 
 /// Scores models on data the coordinator holds, for the utilities that need it.
@@ -126,20 +129,20 @@ impl Phase {
 
     fn saved(&self) -> Self {
         match self {
-            Self::Exploring(exploring) => Self::Exploring(Exploring {
-                stage: exploring.stage.saved(),
-                history: exploring.history.clone(),
-                watched: exploring.watched.clone(),
-                rounds: exploring.rounds,
-            }),
-            Self::Exploiting(exploiting) => Self::Exploiting(Exploiting {
-                stage: exploiting.stage.saved(),
-                temperature: exploiting.temperature,
-                sampler: exploiting.sampler.clone(),
-                probabilities: exploiting.probabilities.clone(),
-                explore: exploiting.explore,
-            }),
+            Self::Exploring(exploring) => Self::Exploring(exploring.saved()),
+            Self::Exploiting(exploiting) => Self::Exploiting(exploiting.saved()),
             other => other.clone(),
+        }
+    }
+
+    /// Everything that grows with the rounds.
+    fn histories_mut(&mut self) -> Vec<&mut History> {
+        match self {
+            Self::Exploring(exploring) => vec![&mut exploring.history],
+            Self::Exploiting(exploiting) => {
+                vec![&mut exploiting.drift.reference, &mut exploiting.drift.batch]
+            }
+            Self::Enrolling(_) | Self::Finished(_) | Self::Failed(_) => Vec::new(),
         }
     }
 }
@@ -157,6 +160,7 @@ impl Federation {
             round: 0,
             paused: false,
             refused: BTreeMap::new(),
+            heard: BTreeMap::new(),
         };
         Self { shared, phase: Phase::Enrolling(Enrolling::default()) }
     }
@@ -318,175 +322,6 @@ impl Federation {
         effects
     }
 
-    fn status(&mut self, node: NodeId, status: Status, now: Tick, out: &mut Outbox) {
-        match self.shared.roster.find(&node) {
-            Place::Member(column) => self.member_status(node, column, &status, now, out),
-            Place::Lobby(candidate) => {
-                if candidate.session.heed(&status) {
-                    match status.life {
-                        Life::Born(birth) => {
-                            candidate.holds = birth.weights;
-                            self.greet(node, out);
-                        }
-                        Life::Dead => self.shared.roster.dismiss(&node),
-                    }
-                }
-            }
-            Place::Stranger => {
-                if let Life::Born(birth) = status.life {
-                    self.knock(node, status.session, birth, out);
-                }
-            }
-        }
-    }
-
-    fn member_status(&mut self, node: NodeId, column: usize, status: &Status, now: Tick, out: &mut Outbox) {
-        let member = self.shared.roster.member_mut(column);
-        if !member.session.heed(status) {
-            return;
-        }
-        if member.is_removed() {
-            if member.is_alive() {
-                self.shared.refuse(node, Some(column), self.shared.round, Refusal::Unknown, out);
-            }
-            return;
-        }
-        let round = self.phase.stage_mut().and_then(Stage::round_mut);
-        let part = round.and_then(|round| round.draw.place(column).map(|place| (round, place)));
-        match &status.life {
-            Life::Born(birth) => {
-                member.holds = birth.weights;
-                if let Some((round, place)) = part {
-                    round.await_again(place);
-                    if !round.has_arrived(place) {
-                        out.tasks.extend(self.shared.task(round, place, now));
-                    }
-                }
-                self.greet(node, out);
-            }
-            Life::Dead => {
-                if let Some((round, place)) = part {
-                    round.give_up(place, Absence::Died);
-                }
-            }
-        }
-    }
-
-    /// A node nobody has seen before wants in; it enters with the next round.
-    fn knock(&mut self, node: NodeId, session: u64, birth: Birth, out: &mut Outbox) {
-        let full = self.shared.roster.len() >= self.shared.rules.federation.nodes_max as usize;
-        if full || !self.shared.rules.admission.welcomes(node.as_str(), &birth) {
-            return self.shared.refuse(node, None, self.shared.round, Refusal::Unknown, out);
-        }
-        let session = Session { number: session, alive: true };
-        self.shared.roster.wait(node.clone(), Candidate { session, holds: birth.weights });
-        self.greet(node, out);
-    }
-
-    /// Retained messages are a convenience: every birth is answered with the manifest.
-    fn greet(&self, node: NodeId, out: &mut Outbox) {
-        out.announcements.push(Effect::Manifest { to: Some(node), manifest: self.manifest() });
-    }
-
-    fn answer(&mut self, node: NodeId, answer: Answer, now: Tick, out: &mut Outbox) {
-        let column = match self.shared.roster.find(&node) {
-            Place::Member(column) => column,
-            Place::Lobby(_) if matches!(answer, Answer::NeedGraph(_)) => return self.graph(node, out),
-            Place::Lobby(_) | Place::Stranger => {
-                return self.shared.refuse(node, None, self.shared.round, Refusal::Unknown, out);
-            }
-        };
-        if self.shared.roster.member(column).is_removed() {
-            return self.shared.refuse(node, Some(column), self.shared.round, Refusal::Unknown, out);
-        }
-        match answer {
-            Answer::Update(update) => self.update(node, column, update, out),
-            Answer::Decline { round, reason } => {
-                if let Ok((open, place)) = part(&mut self.phase, &self.shared, column, round) {
-                    open.give_up(place, Absence::Declined(reason));
-                }
-            }
-            Answer::NeedWeights { round } => match part(&mut self.phase, &self.shared, column, round) {
-                Ok((open, place)) => {
-                    self.shared.roster.member_mut(column).holds = None;
-                    out.tasks.extend(self.shared.task(open, place, now));
-                }
-                Err(refusal) => self.shared.refuse(node, Some(column), round, refusal, out),
-            },
-            Answer::NeedGraph(_) => self.graph(node, out),
-            // Chunks are between the links.
-            Answer::Resend(_) => {}
-        }
-    }
-
-    fn graph(&self, node: NodeId, out: &mut Outbox) {
-        let Graph { digest, onnx, .. } = &self.shared.graph;
-        out.publish(node, Dispatch::Graph { graph: *digest, onnx: Arc::clone(onnx) });
-    }
-
-    fn update(&mut self, node: NodeId, column: usize, update: Update, out: &mut Outbox) {
-        let round = update.round;
-        let refusal = match part(&mut self.phase, &self.shared, column, round) {
-            Ok((open, place)) if open.has_arrived(place) => Refusal::Repeated,
-            Ok((open, place)) => match admit(update, self.shared.limits()) {
-                Ok(accepted) => {
-                    open.arrive(place, accepted);
-                    let digest = self.shared.latest.digest();
-                    let member = self.shared.roster.member_mut(column);
-                    member.holds = Some(digest);
-                    member.last_counted = Some(round);
-                    member.session.alive = true;
-                    return;
-                }
-                Err(refusal) => {
-                    open.give_up(place, Absence::Refused(refusal));
-                    refusal
-                }
-            },
-            Err(Refusal::Late) if self.shared.roster.member(column).last_counted == Some(round) => {
-                Refusal::Repeated
-            }
-            Err(refusal) => refusal,
-        };
-        self.shared.refuse(node, Some(column), round, refusal, out);
-    }
-
-    fn malformed(&mut self, node: NodeId, out: &mut Outbox) {
-        let column = match self.shared.roster.find(&node) {
-            Place::Member(column) => Some(column),
-            Place::Lobby(_) | Place::Stranger => None,
-        };
-        self.shared.refuse(node, column, self.shared.round, Refusal::Malformed, out);
-    }
-
-    fn command(&mut self, command: Command, out: &mut Outbox) {
-        match (command, &mut self.phase) {
-            (_, Phase::Finished(_) | Phase::Failed(_)) => return,
-            (Command::Begin, Phase::Enrolling(enrolling)) => enrolling.begin = true,
-            (Command::Explore, Phase::Exploiting(exploiting)) => {
-                exploiting.explore = self.shared.rules.federation.strategy == Strategy::Evenhand;
-            }
-            (Command::Begin | Command::Explore, _) => return,
-            (Command::Pause, _) => self.shared.paused = true,
-            (Command::Resume, _) => self.shared.paused = false,
-            (Command::Finish, phase) => *phase = Phase::Finished(Finished),
-            (Command::Remove(node), phase) => match self.shared.roster.find(&node) {
-                Place::Member(column) => {
-                    let round = self.shared.round;
-                    self.shared.roster.member_mut(column).removed.get_or_insert(round);
-                    let round = phase.stage_mut().and_then(Stage::round_mut);
-                    if let Some((round, place)) = round.and_then(|r| r.draw.place(column).map(|p| (r, p))) {
-                        round.give_up(place, Absence::Died);
-                    }
-                }
-                Place::Lobby(_) => self.shared.roster.dismiss(&node),
-                Place::Stranger => return,
-            },
-        }
-        out.persist = true;
-        out.manifest = true;
-    }
-
     /// Announces what is under way once more, with a full deadline for everybody.
     fn ask_again(&mut self, now: Tick, out: &mut Outbox) {
         out.manifest = true;
@@ -510,34 +345,6 @@ impl Federation {
             && round.deadline().is_some_and(|deadline| now >= deadline)
         {
             round.expire();
-        }
-    }
-}
-
-/// The open round and the member's place in it, if the answer belongs there.
-fn part<'a>(
-    phase: &'a mut Phase,
-    shared: &Shared,
-    column: usize,
-    round: u32,
-) -> Result<(&'a mut round::Round, usize), Refusal> {
-    match phase.stage_mut().and_then(Stage::round_mut) {
-        Some(open) if open.draw.round() == round => {
-            let place = open.draw.place(column).ok_or(Refusal::NotDrawn)?;
-            Ok((open, place))
-        }
-        _ if round > shared.round || round == 0 => Err(Refusal::NotDrawn),
-        _ => Err(Refusal::Late),
-    }
-}
-
-impl Shared {
-    fn limits(&self) -> Limits {
-        Limits {
-            dimension: self.latest.values().len(),
-            samples_max: self.rules.training.samples_max,
-            norm_max: self.rules.admission.norm_max,
-            norm: self.rules.admission.norm,
         }
     }
 }

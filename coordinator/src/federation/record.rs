@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use evenhand_protocol::identity::{Digest, NodeId};
-use evenhand_protocol::message::{Account, Declined, Phase, Refusal, Why};
+use evenhand_protocol::message::{Account, Declined, Phase, Refusal, Update, Why};
 use serde::{Deserialize, Serialize};
 
 use super::admission::{Accepted, Online};
@@ -20,6 +20,15 @@ pub struct Closed {
     pub weights: Weights,
     /// The updates that counted, with their column in `record.nodes`.
     pub updates: Vec<(usize, Accepted)>,
+}
+
+impl Closed {
+    /// The updates that counted as they were received, for whoever checks the round.
+    pub fn received(&self) -> Vec<(usize, Update)> {
+        let message =
+            |(column, accepted): &(usize, Accepted)| (*column, accepted.received(self.record.round));
+        self.updates.iter().map(message).collect()
+    }
 }
 
 /// The figures of one round: all that reports, dashboards and audits need.
@@ -53,6 +62,11 @@ impl RoundRecord {
     /// The nodes that were asked, and thus received θ_{t−1}.
     pub fn asked(&self) -> impl Iterator<Item = &NodeRound> {
         self.nodes.iter().filter(|node| node.was_asked())
+    }
+
+    /// φ as a row of a history: 0 where nothing was measured.
+    pub(super) fn contributions(&self) -> Vec<f64> {
+        self.nodes.iter().map(|node| node.contribution.unwrap_or(0.0)).collect()
     }
 
     /// How many updates counted.

@@ -2,9 +2,8 @@
 
 use std::fmt::Debug;
 
-use evenhand_protocol::message::{Phase as Announced, Why};
+use evenhand_protocol::message::{Phase as Announced, Update, Why};
 
-use super::admission::Accepted;
 use super::effect::Effect;
 use super::input::{Command, Input, Tick};
 use super::member::{Candidate, Session};
@@ -28,7 +27,7 @@ pub struct Difference {
 }
 
 impl Federation {
-    /// Plays a recorded round with the updates that counted, and holds everything in the record that
+    /// Plays a recorded round with the updates that counted, as they were received, and holds everything in the record that
     /// follows from what came before against what is computed: the draw, φ, ψ, the verdict, θ.
     ///
     /// Begin with the founding state; the federation is paused between rounds. Who was there, who
@@ -36,7 +35,7 @@ impl Federation {
     pub fn replay(
         mut self,
         record: &RoundRecord,
-        updates: Vec<(usize, Accepted)>,
+        updates: Vec<(usize, Update)>,
         examiner: Option<&mut (dyn Examiner + '_)>,
     ) -> Result<Self, Difference> {
         let clock = Clock(record.round);
@@ -69,7 +68,7 @@ impl Federation {
     fn answer_as(
         mut self,
         record: &RoundRecord,
-        updates: Vec<(usize, Accepted)>,
+        updates: Vec<(usize, Update)>,
         now: Tick,
         examiner: Option<&mut (dyn Examiner + '_)>,
     ) -> Result<(Self, RoundRecord), Difference> {
@@ -89,6 +88,7 @@ impl Federation {
         let Some(round) = open.filter(|round| round.draw.round() == record.round) else {
             return Err(differs("the round", record.round.to_string(), format!("none, in {phase:?}")));
         };
+        let shared = &self.shared;
         let name = |column: usize| listed.get(column).cloned().unwrap_or_default();
         let drawn: Vec<String> = round.draw.asked().iter().map(|asked| name(asked.member)).collect();
         let recorded: Vec<String> = record.asked().map(|row| row.node.to_string()).collect();
@@ -99,9 +99,9 @@ impl Federation {
         for place in 0..round.draw.asked().len() {
             let column = round.draw.asked()[place].member;
             let row = &record.nodes[column];
-            let update = updates.next_if(|(of, _)| *of == column);
+            let update = updates.next_if(|(of, _)| *of == column).map(|(_, update)| shared.admit(update));
             let absence = match (row.fate, update) {
-                (Fate::Arrived { norm, .. }, Some((_, update))) if update.norm() == norm => {
+                (Fate::Arrived { norm, .. }, Some(Ok(update))) if update.norm() == norm => {
                     round.arrive(place, update);
                     continue;
                 }
@@ -110,9 +110,12 @@ impl Federation {
                 (Fate::Died, None) => Absence::Died,
                 (Fate::Missed, None) => Absence::Missed,
                 (fate, update) => {
-                    let kept = if update.is_some() { "another update" } else { "no update" };
-                    let what = format!("the update of {}", row.node);
-                    return Err(differs(&what, format!("{fate:?}"), format!("{kept} in the log")));
+                    let kept = match update {
+                        Some(Ok(_)) => "another update".into(),
+                        Some(Err(refusal)) => format!("refused ({refusal:?})"),
+                        None => "none".into(),
+                    };
+                    return Err(differs(&format!("the update of {}", row.node), format!("{fate:?}"), kept));
                 }
             };
             round.give_up(place, absence);

@@ -1,283 +1,11 @@
-//! What a federation is run by: every parameter, checked once.
+//! Settings, checked once: later code accepts only [`Rules`].
 
 use std::ops::Deref;
 
-use evenhand_protocol::codec::CodecKind;
-use evenhand_protocol::identity::{FederationId, NodeId};
-use evenhand_protocol::message::{LossKind, UpdateKind};
 use serde::{Deserialize, Serialize};
 
-use crate::fairness::{Appraisal, Estimator, SamplerKind, StopRule, Utility, shapley};
-
-/// Parameters as somebody wrote them; [`Rules::new`] checks them.
-///
-/// The same sections and names as in the coordinator's TOML file.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Settings {
-    /// Who, how many, how long.
-    pub federation: General,
-    /// What nodes compute.
-    pub training: Training,
-    /// How contributions are told.
-    pub contribution: Appraisal,
-    /// When they are known well enough.
-    pub exploring: Exploration,
-    /// Who is drawn then.
-    pub exploiting: Exploitation,
-    /// Who and what is let in.
-    pub admission: Admission,
-}
-
-/// Who, how many, how long.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct General {
-    /// The federation's name, one level of its topics.
-    pub name: FederationId,
-    /// Of every random draw.
-    pub seed: u64,
-    /// The federation is finished after so many rounds.
-    pub rounds: u32,
-    /// It begins when so many nodes are there.
-    pub nodes_min: u32,
-    /// More are not enrolled.
-    pub nodes_max: u32,
-    /// A round goes on without those who have not answered by then.
-    pub round_deadline_ms: u32,
-    /// Rounds begin at least so far apart; 0 for one right after the other.
-    pub round_interval_ms: u32,
-    /// How nodes are drawn and their updates merged.
-    pub strategy: Strategy,
-}
-
-impl Default for General {
-    fn default() -> Self {
-        Self {
-            name: FederationId::new("home").expect("a valid name"),
-            seed: 1,
-            rounds: 100,
-            nodes_min: 12,
-            nodes_max: 10_000,
-            round_deadline_ms: 30_000,
-            round_interval_ms: 0,
-            strategy: Strategy::Evenhand,
-        }
-    }
-}
-
-/// How nodes are drawn and their updates merged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Strategy {
-    /// Explore, then draw by standing.
-    #[default]
-    Evenhand,
-    /// Draw everybody alike, from the first round on: the baseline without incentives.
-    FedAvg,
-}
-
-/// What nodes compute.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Training {
-    /// What is minimised.
-    pub loss: Loss,
-    /// η of θ_t = θ_{t−1} − η Σ pᵢΔθᵢ.
-    pub learning_rate: f64,
-    /// At most so many samples enter a node's batch.
-    pub samples_max: u32,
-    /// Passes over the batch in local training; 0 asks for the plain gradient.
-    pub local_epochs: u32,
-    /// Step size of local training.
-    pub local_learning_rate: f32,
-    /// Momentum of local training, not kept across rounds.
-    pub local_momentum: f32,
-    /// How updates travel.
-    #[serde(with = "codec_name")]
-    pub codec: CodecKind,
-}
-
-impl Default for Training {
-    fn default() -> Self {
-        Self {
-            loss: Loss::Mse,
-            learning_rate: 0.1,
-            samples_max: 4096,
-            local_epochs: 0,
-            local_learning_rate: 0.01,
-            local_momentum: 0.0,
-            codec: CodecKind::F32,
-        }
-    }
-}
-
-impl Training {
-    /// What the update shall be.
-    pub fn update_kind(&self) -> UpdateKind {
-        match self.local_epochs {
-            0 => UpdateKind::Gradient,
-            epochs => UpdateKind::Epochs {
-                epochs,
-                learning_rate: self.local_learning_rate,
-                momentum: self.local_momentum,
-            },
-        }
-    }
-}
-
-/// What is minimised, as it is written in configurations.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Loss {
-    /// Mean squared error.
-    #[default]
-    Mse,
-    /// Cross-entropy on logits.
-    CrossEntropy,
-    /// Negative log-likelihood on log-probabilities.
-    Nll,
-    /// Huber with threshold 1.
-    Huber,
-}
-
-impl From<Loss> for LossKind {
-    fn from(loss: Loss) -> Self {
-        match loss {
-            Loss::Mse => Self::Mse,
-            Loss::CrossEntropy => Self::CrossEntropy,
-            Loss::Nll => Self::Nll,
-            Loss::Huber => Self::Huber,
-        }
-    }
-}
-
-/// A codec by its name.
-mod codec_name {
-    use evenhand_protocol::codec::CodecKind;
-    use serde::de::Error;
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    pub(super) fn serialize<S: Serializer>(codec: &CodecKind, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(codec)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<CodecKind, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
-    }
-}
-
-/// When contributions are known well enough.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Exploration {
-    /// Which test decides.
-    pub rule: RuleKind,
-    /// τ: rounds that must not have moved the standings.
-    pub window: u32,
-    /// M: nodes whose contributions are tested, drawn once.
-    pub watched: u32,
-    /// α of the paper's rule: stop when p reaches it.
-    pub strictness: f64,
-    /// Of the calibrated rule: the test's level.
-    pub level: f64,
-    /// Of the calibrated rule: half-widths of the standings, in temperatures.
-    pub precision: f64,
-    /// Exploit after so many exploring rounds in any case; 0 leaves it to the rule.
-    pub rounds_max: u32,
-    /// A newcomer is measured for so many rounds.
-    pub newcomer_rounds: u32,
-}
-
-impl Default for Exploration {
-    fn default() -> Self {
-        Self {
-            rule: RuleKind::Paper,
-            window: 15,
-            watched: 10,
-            strictness: 0.7,
-            level: 0.05,
-            precision: 1.0,
-            rounds_max: 0,
-            newcomer_rounds: 15,
-        }
-    }
-}
-
-impl Exploration {
-    /// The rule with its parameters.
-    pub fn stop_rule(&self) -> StopRule {
-        let window = self.window as usize;
-        match self.rule {
-            RuleKind::Paper => StopRule::Paper { window, strictness: self.strictness },
-            RuleKind::Calibrated => {
-                StopRule::Calibrated { window, level: self.level, precision: self.precision }
-            }
-        }
-    }
-}
-
-/// Which test ends exploring.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum RuleKind {
-    /// One-sample Hotelling T², as published.
-    #[default]
-    Paper,
-    /// Two-sample T² and precise standings.
-    Calibrated,
-}
-
-/// Who is drawn once standings are known.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Exploitation {
-    /// Draws a round.
-    pub k: u32,
-    /// How they are made.
-    pub sampler: SamplerKind,
-    /// β: the higher, the more equal.
-    pub temperature: f64,
-    /// Find β so that no node's expected staleness exceeds this; 0 takes `temperature` as it is.
-    pub worst_staleness: f64,
-}
-
-impl Default for Exploitation {
-    fn default() -> Self {
-        Self { k: 4, sampler: SamplerKind::default(), temperature: 1.0 / 150.0, worst_staleness: 0.0 }
-    }
-}
-
-/// Who and what is let in.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Admission {
-    /// The nodes that may enrol; empty for all.
-    pub nodes: Vec<NodeId>,
-    /// SHA-256, in hex, of the token a node must show; empty for none.
-    pub token_sha256: String,
-    /// The largest norm of an update.
-    pub norm_max: f64,
-    /// What happens to a larger one.
-    pub norm: NormPolicy,
-}
-
-impl Default for Admission {
-    fn default() -> Self {
-        Self { nodes: Vec::new(), token_sha256: String::new(), norm_max: 1e4, norm: NormPolicy::Refuse }
-    }
-}
-
-/// What happens to an update that is too large.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum NormPolicy {
-    /// It does not count.
-    #[default]
-    Refuse,
-    /// It is scaled down to the limit.
-    Clip,
-}
+use super::settings::{Settings, Strategy};
+use crate::fairness::{Estimator, Utility, shapley};
 
 /// Why settings are no rules: the field, and what to do.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -355,95 +83,100 @@ pub struct Rules(Settings);
 impl Rules {
     /// Checks `settings`, all of them before anything starts.
     pub fn new(settings: Settings) -> Result<Self, RuleError> {
-        let Settings {
-            federation: f,
-            training: t,
-            contribution: c,
-            exploring: e,
-            exploiting: x,
-            admission: a,
-        } = &settings;
-        let at_least_one = |field, found: u32| match found {
-            0 => Err(RuleError::Range { field, found: 0.0, wanted: "at least 1" }),
-            _ => Ok(()),
-        };
-        let positive = |field, found: f64| match found.is_finite() && found > 0.0 {
-            true => Ok(()),
-            false => Err(RuleError::Range { field, found, wanted: "a number above 0" }),
-        };
-        let within_one = |field, found: f64| match found > 0.0 && found < 1.0 {
-            true => Ok(()),
-            false => Err(RuleError::Range { field, found, wanted: "between 0 and 1" }),
-        };
-        at_least_one("federation.rounds", f.rounds)?;
-        at_least_one("federation.nodes_min", f.nodes_min)?;
-        at_least_one("federation.round_deadline_ms", f.round_deadline_ms)?;
-        if f.nodes_max < f.nodes_min {
-            return Err(RuleError::Range {
-                field: "federation.nodes_max",
-                found: f.nodes_max.into(),
-                wanted: "at least federation.nodes_min",
-            });
+        check_general(&settings)?;
+        check_training(&settings)?;
+        check_exploiting(&settings)?;
+        if settings.federation.strategy == Strategy::Evenhand {
+            check_exploring(&settings)?;
         }
-        positive("training.learning_rate", t.learning_rate)?;
-        at_least_one("training.samples_max", t.samples_max)?;
-        if t.local_epochs > 0 {
-            positive("training.local_learning_rate", t.local_learning_rate.into())?;
-            if !(0.0..1.0).contains(&t.local_momentum) {
-                let found = t.local_momentum.into();
-                return Err(RuleError::Range {
-                    field: "training.local_momentum",
-                    found,
-                    wanted: "at least 0 and below 1",
-                });
-            }
-        }
-        at_least_one("exploiting.k", x.k)?;
-        if x.k > f.nodes_min {
-            return Err(RuleError::DrawsAboveNodes { k: x.k, nodes: f.nodes_min });
-        }
-        positive("exploiting.temperature", x.temperature)?;
-        if !(x.worst_staleness.is_finite() && x.worst_staleness >= 0.0) {
-            return Err(RuleError::Range {
-                field: "exploiting.worst_staleness",
-                found: x.worst_staleness,
-                wanted: "0 (off) or a number of rounds",
-            });
-        }
-        if f.strategy == Strategy::Evenhand {
-            at_least_one("exploring.watched", e.watched)?;
-            at_least_one("exploring.newcomer_rounds", e.newcomer_rounds)?;
-            if e.watched > f.nodes_min {
-                return Err(RuleError::WatchedAboveNodes { watched: e.watched, nodes: f.nodes_min });
-            }
-            if e.window <= e.watched {
-                return Err(RuleError::WindowWithinWatched { window: e.window, watched: e.watched });
-            }
-            within_one("exploring.strictness", e.strictness)?;
-            within_one("exploring.level", e.level)?;
-            positive("exploring.precision", e.precision)?;
-            let additive = c.utility == Utility::InnerProduct || c.utility == Utility::LeaveOneOut;
-            if !additive && c.estimator == Estimator::Exact && f.nodes_min as usize > shapley::PLAYERS_MAX {
-                return Err(RuleError::TooManyForExact { nodes: f.nodes_min, most: shapley::PLAYERS_MAX });
-            }
-            if c.samples == 0 {
-                return Err(RuleError::Range {
-                    field: "contribution.samples",
-                    found: 0.0,
-                    wanted: "at least 1",
-                });
-            }
-            if let Some(error) = c.standard_error {
-                positive("contribution.standard_error", error)?;
-            }
-        }
-        positive("admission.norm_max", a.norm_max)?;
-        let hex = a.token_sha256.len() == 64 && a.token_sha256.bytes().all(|b| b.is_ascii_hexdigit());
-        if !a.token_sha256.is_empty() && !hex {
-            return Err(RuleError::TokenDigest);
-        }
+        check_admission(&settings)?;
         Ok(Self(settings))
     }
+}
+
+fn at_least_one(field: &'static str, found: u32) -> Result<(), RuleError> {
+    within(field, found.into(), found > 0, "at least 1")
+}
+
+fn positive(field: &'static str, found: f64) -> Result<(), RuleError> {
+    within(field, found, found.is_finite() && found > 0.0, "a number above 0")
+}
+
+fn within_one(field: &'static str, found: f64) -> Result<(), RuleError> {
+    within(field, found, found > 0.0 && found < 1.0, "between 0 and 1")
+}
+
+fn within(field: &'static str, found: f64, holds: bool, wanted: &'static str) -> Result<(), RuleError> {
+    if holds { Ok(()) } else { Err(RuleError::Range { field, found, wanted }) }
+}
+
+fn check_general(Settings { federation, .. }: &Settings) -> Result<(), RuleError> {
+    at_least_one("federation.rounds", federation.rounds)?;
+    at_least_one("federation.nodes_min", federation.nodes_min)?;
+    at_least_one("federation.round_deadline_ms", federation.round_deadline_ms)?;
+    let enough = federation.nodes_max >= federation.nodes_min;
+    within("federation.nodes_max", federation.nodes_max.into(), enough, "at least federation.nodes_min")
+}
+
+fn check_training(Settings { training, .. }: &Settings) -> Result<(), RuleError> {
+    positive("training.learning_rate", training.learning_rate)?;
+    at_least_one("training.samples_max", training.samples_max)?;
+    if training.local_epochs > 0 {
+        positive("training.local_learning_rate", training.local_learning_rate.into())?;
+        let momentum = training.local_momentum;
+        let holds = (0.0..1.0).contains(&momentum);
+        within("training.local_momentum", momentum.into(), holds, "at least 0 and below 1")?;
+    }
+    Ok(())
+}
+
+fn check_exploiting(Settings { federation, exploiting, .. }: &Settings) -> Result<(), RuleError> {
+    at_least_one("exploiting.k", exploiting.k)?;
+    if exploiting.k > federation.nodes_min {
+        return Err(RuleError::DrawsAboveNodes { k: exploiting.k, nodes: federation.nodes_min });
+    }
+    positive("exploiting.temperature", exploiting.temperature)?;
+    let wish = exploiting.worst_staleness;
+    let holds = wish.is_finite() && wish >= 0.0;
+    within("exploiting.worst_staleness", wish, holds, "0 (off) or a number of rounds")?;
+    if exploiting.audit_every > 0 {
+        let window = exploiting.audit_window;
+        within("exploiting.audit_window", window.into(), window >= 2, "at least 2")?;
+        within_one("exploiting.audit_level", exploiting.audit_level)?;
+    }
+    Ok(())
+}
+
+fn check_exploring(settings: &Settings) -> Result<(), RuleError> {
+    let Settings { federation, contribution, exploring, .. } = settings;
+    let nodes = federation.nodes_min;
+    at_least_one("exploring.watched", exploring.watched)?;
+    at_least_one("exploring.newcomer_rounds", exploring.newcomer_rounds)?;
+    if exploring.watched > nodes {
+        return Err(RuleError::WatchedAboveNodes { watched: exploring.watched, nodes });
+    }
+    if exploring.window <= exploring.watched {
+        let (window, watched) = (exploring.window, exploring.watched);
+        return Err(RuleError::WindowWithinWatched { window, watched });
+    }
+    within_one("exploring.strictness", exploring.strictness)?;
+    within_one("exploring.level", exploring.level)?;
+    positive("exploring.precision", exploring.precision)?;
+    let additive = matches!(contribution.utility, Utility::InnerProduct | Utility::LeaveOneOut);
+    let many = nodes as usize > shapley::PLAYERS_MAX;
+    if !additive && contribution.estimator == Estimator::Exact && many {
+        return Err(RuleError::TooManyForExact { nodes, most: shapley::PLAYERS_MAX });
+    }
+    within("contribution.samples", 0.0, contribution.samples > 0, "at least 1")?;
+    contribution.standard_error.map_or(Ok(()), |error| positive("contribution.standard_error", error))
+}
+
+fn check_admission(Settings { admission, .. }: &Settings) -> Result<(), RuleError> {
+    positive("admission.norm_max", admission.norm_max)?;
+    at_least_one("admission.messages_max", admission.messages_max)?;
+    let digest = &admission.token_sha256;
+    let hex = digest.len() == 64 && digest.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if digest.is_empty() || hex { Ok(()) } else { Err(RuleError::TokenDigest) }
 }
 
 impl Rules {

@@ -9,10 +9,10 @@ use super::round::{Absence, Stage};
 use super::rules::Rules;
 use super::shared::Shared;
 use super::weights::Weights;
-use super::{Federation, Member, Phase};
+use super::{Federation, Member, Phase, RoundRecord};
 
 /// Changes when saved bytes of older programs could be misunderstood.
-const FORMAT: u16 = 1;
+const FORMAT: u16 = 2;
 
 /// The whole state, without the updates of the open round (nodes send those again) and without the
 /// ONNX file (it never changes, and is kept apart).
@@ -51,6 +51,33 @@ impl Saved {
         &self.shared.rules
     }
 
+    /// The same without what the rounds' records hold as well, so that keeping it costs the same every round.
+    pub fn without_history(mut self) -> Self {
+        for history in self.phase.histories_mut() {
+            *history = history.emptied();
+        }
+        self
+    }
+
+    /// Undoes [`without_history`](Self::without_history) with the records that were kept.
+    pub fn with_history<E: From<RestoreError>>(
+        mut self,
+        mut record: impl FnMut(u32) -> Result<Option<RoundRecord>, E>,
+    ) -> Result<Self, E> {
+        for history in self.phase.histories_mut() {
+            if !history.recall(&mut record)? {
+                return Err(RestoreError::Contradiction("the record of a round is missing").into());
+            }
+        }
+        Ok(self)
+    }
+
+    /// The first round that is judged by the rules of this state: the open one, or the next.
+    pub fn next_round(&self) -> u32 {
+        let open = self.phase.stage().is_some_and(|stage| stage.round().is_some());
+        self.shared.round + u32::from(!open)
+    }
+
     /// Changes the rules of a federation that is not running: see [`Rules::amended`].
     pub fn amend(&mut self, rules: Rules) {
         self.shared.rules = rules;
@@ -82,10 +109,17 @@ impl Saved {
 }
 
 impl Federation {
+    /// Goes on by other rules: see [`Rules::amended`].
+    pub fn governed_by(mut self, rules: Rules) -> Self {
+        self.shared.rules = rules;
+        self
+    }
+
     /// The state as it can be kept.
     pub fn save(&self) -> Saved {
         let mut shared = self.shared.clone();
         shared.graph.onnx = Arc::default();
+        shared.heard.clear();
         Saved { shared, phase: self.phase.saved() }
     }
 
@@ -103,16 +137,21 @@ impl Federation {
             wrong(round.draw.round() == shared.round, "the open round is not the latest")?;
             wrong(round.draw.is_sound(members), "a draw of nodes that are not enrolled")?;
         }
+        let mut histories = phase.histories_mut().into_iter();
+        wrong(histories.all(|history| history.is_sound(members)), "contributions of nobody, or none")?;
         match &phase {
             Phase::Exploring(exploring) => {
                 wrong(
                     exploring.watched.iter().all(|column| *column < members),
                     "watched nodes are not enrolled",
                 )?;
-                wrong(exploring.history.iter().all(|row| row.len() <= members), "contributions of nobody")?;
             }
             Phase::Exploiting(exploiting) => {
                 wrong(exploiting.probabilities.len() <= members, "probabilities of nobody")?;
+                wrong(
+                    exploiting.drift.watched.iter().all(|column| *column < members),
+                    "watched nodes are not enrolled",
+                )?;
             }
             Phase::Enrolling(_) | Phase::Finished(_) | Phase::Failed(_) => {}
         }

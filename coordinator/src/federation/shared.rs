@@ -16,7 +16,8 @@ use super::input::Tick;
 use super::member::Roster;
 use super::record::{Closed, Fate, Judgement, NodeRound, RoundRecord};
 use super::round::{Harvest, Round, Stage};
-use super::rules::{Rules, Strategy};
+use super::rules::Rules;
+use super::settings::Strategy;
 use super::standing::Standing;
 use super::weights::Weights;
 use crate::fairness::{self, Contributions};
@@ -51,7 +52,14 @@ pub(super) struct Shared {
     pub(super) paused: bool,
     /// What was refused since the last record, by column (none for strangers).
     pub(super) refused: BTreeMap<(Option<usize>, Refusal), u32>,
+    /// Messages of each member since the last record, by column.
+    #[serde(skip)]
+    pub(super) heard: BTreeMap<usize, u32>,
 }
+
+/// How many refusals of one kind strangers are told between two rounds: an answer to everybody would
+/// make a nuisance a flood.
+const STRANGERS_TOLD: u32 = 1000;
 
 /// What one step has come to want, kept apart so that the durable comes before the announced.
 #[derive(Default)]
@@ -80,7 +88,7 @@ impl Shared {
     }
 
     /// Whether this was the last round.
-    pub(super) fn is_done(&self) -> bool {
+    fn is_done(&self) -> bool {
         self.round >= self.rules.federation.rounds
     }
 
@@ -122,14 +130,38 @@ impl Shared {
 
     /// When the round after one opened at `opened` may begin. One that yielded nothing is not followed
     /// before its deadline, so that nodes without data do not eat up the rounds.
-    pub(super) fn rest(&self, opened: Tick, yielded: bool) -> Tick {
+    fn rest(&self, opened: Tick, yielded: bool) -> Tick {
         let general = &self.rules.federation;
         let apart = if yielded { 0 } else { general.round_deadline_ms };
         opened.plus_ms(general.round_interval_ms.max(apart))
     }
 
+    /// What came of a round: φ if `measures` says so, and θ_t, unless nothing arrived.
+    pub(super) fn reap(
+        &mut self,
+        round: Round,
+        measures: impl FnOnce(&Harvest) -> bool,
+        examiner: Option<&mut (dyn Examiner + '_)>,
+    ) -> Result<Reaped, Cause> {
+        let harvest = round.harvest();
+        let (mut told, mut next) = (None, None);
+        if !harvest.arrivals.is_empty() {
+            if measures(&harvest) {
+                told = Some(self.appraise(&harvest, examiner)?);
+            }
+            next = Some(self.merge(&harvest)?);
+        }
+        Ok(Reaped { harvest, told, next })
+    }
+
+    /// What was measured as a row of a history.
+    pub(super) fn row(&self, measured: &Measured) -> Vec<f64> {
+        let columns = 0..self.roster.members().len();
+        columns.map(|column| measured.get(&column).map_or(0.0, |(value, _)| *value)).collect()
+    }
+
     /// φ of every arrival.
-    pub(super) fn appraise(
+    fn appraise(
         &mut self,
         harvest: &Harvest,
         examiner: Option<&mut (dyn Examiner + '_)>,
@@ -160,7 +192,7 @@ impl Shared {
     }
 
     /// θ_t, if it is finite.
-    pub(super) fn merge(&self, harvest: &Harvest) -> Result<Weights, Cause> {
+    fn merge(&self, harvest: &Harvest) -> Result<Weights, Cause> {
         let rate = self.rules.training.learning_rate;
         let next = self.latest.stepped(&harvest.updates(), &harvest.shares, rate);
         if next.is_finite() { Ok(next) } else { Err(Cause::Diverged { round: harvest.draw.round() }) }
@@ -178,7 +210,14 @@ impl Shared {
             .unwrap_or(wish.temperature)
     }
 
-    /// Notes a refusal; the sender is told the first time in a round, a stranger every time.
+    /// Whether a member may still be heard before the next record.
+    pub(super) fn hears(&mut self, column: usize) -> bool {
+        let heard = self.heard.entry(column).or_default();
+        *heard = heard.saturating_add(1);
+        *heard <= self.rules.admission.messages_max
+    }
+
+    /// Notes a refusal; a member is told the first time in a round, strangers up to a limit.
     pub(super) fn refuse(
         &mut self,
         node: NodeId,
@@ -189,17 +228,19 @@ impl Shared {
     ) {
         let count = self.refused.entry((column, refusal)).or_default();
         *count = count.saturating_add(1);
-        if *count == 1 || column.is_none() {
+        if *count == 1 || (column.is_none() && *count <= STRANGERS_TOLD) {
             out.publish(node, Dispatch::Refused { round, refusal });
         }
     }
 
-    /// Writes down what the round was, moves on to θ_t, and tells each node how it stands.
-    pub(super) fn close(&mut self, closing: Closing<'_>, now: Tick, out: &mut Outbox) {
+    /// Writes down what the round was, moves on to θ_t, and tells each node how it stands. Says when the
+    /// next round may begin, or nothing if this was the last.
+    pub(super) fn close(&mut self, closing: Closing<'_>, now: Tick, out: &mut Outbox) -> Option<Tick> {
         let Closing { harvest, phase, next, temperature, probabilities, measured, verdict } = closing;
         let round = harvest.draw.round();
         let loss = harvest.loss();
         let Harvest { draw, opened, arrivals: updates, fates, .. } = harvest;
+        self.heard.clear();
         let mut refused = std::mem::take(&mut self.refused).into_iter().peekable();
         let mut refusals_of = |column: Option<usize>| {
             let mut own = BTreeMap::new();
@@ -237,6 +278,7 @@ impl Shared {
             }
         }
         let weights_before = self.latest.digest();
+        let until = self.rest(opened, next.is_some());
         if let Some(next) = next {
             self.latest = next;
         }
@@ -255,7 +297,15 @@ impl Shared {
         };
         out.closed.push(Closed { record, weights: self.latest.clone(), updates });
         out.persist = true;
+        (!self.is_done()).then_some(until)
     }
+}
+
+/// What came of a round.
+pub(super) struct Reaped {
+    pub(super) harvest: Harvest,
+    pub(super) told: Option<Contributions>,
+    pub(super) next: Option<Weights>,
 }
 
 /// What a phase knows of a round that ends.

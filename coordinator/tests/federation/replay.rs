@@ -36,7 +36,7 @@ fn replay(founded: &Federation, history: &[Closed]) -> Result<(), String> {
     let mut federation = founded.clone();
     for closed in history {
         federation = federation
-            .replay(&closed.record, closed.updates.clone(), None)
+            .replay(&closed.record, closed.received(), None)
             .map_err(|difference| difference.to_string())?;
     }
     Ok(())

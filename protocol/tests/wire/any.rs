@@ -100,6 +100,7 @@ fn order() -> impl Strategy<Value = Message> {
         Refusal::Norm,
         Refusal::Samples,
         Refusal::Malformed,
+        Refusal::Rate,
     ];
     prop_oneof![
         train(),

@@ -1,0 +1,193 @@
+//! What nodes say, taken in or refused.
+
+use std::sync::Arc;
+
+use evenhand_protocol::identity::NodeId;
+use evenhand_protocol::message::{Answer, Birth, Life, Refusal, Status, Update};
+
+use super::admission::{Accepted, Limits, admit};
+use super::effect::{Dispatch, Effect};
+use super::input::Tick;
+use super::member::{Candidate, Place, Session};
+use super::round::{Absence, Round, Stage};
+use super::shared::{Graph, Outbox, Shared};
+use super::{Federation, Phase};
+
+impl Federation {
+    pub(super) fn status(&mut self, node: NodeId, status: Status, now: Tick, out: &mut Outbox) {
+        match self.shared.roster.find(&node) {
+            Place::Member(column) => self.member_status(node, column, &status, now, out),
+            Place::Lobby(candidate) => {
+                if candidate.session.heed(&status) {
+                    match status.life {
+                        Life::Born(birth) => {
+                            candidate.holds = birth.weights;
+                            self.greet(node, out);
+                        }
+                        Life::Dead => self.shared.roster.dismiss(&node),
+                    }
+                }
+            }
+            Place::Stranger => {
+                if let Life::Born(birth) = status.life {
+                    self.knock(node, status.session, birth, out);
+                }
+            }
+        }
+    }
+
+    fn member_status(&mut self, node: NodeId, column: usize, status: &Status, now: Tick, out: &mut Outbox) {
+        let member = self.shared.roster.member_mut(column);
+        if !member.session.heed(status) {
+            return;
+        }
+        if member.is_removed() {
+            if member.is_alive() {
+                self.shared.refuse(node, Some(column), self.shared.round, Refusal::Unknown, out);
+            }
+            return;
+        }
+        let round = self.phase.stage_mut().and_then(Stage::round_mut);
+        let part = round.and_then(|round| round.draw.place(column).map(|place| (round, place)));
+        match &status.life {
+            Life::Born(birth) => {
+                member.holds = birth.weights;
+                if let Some((round, place)) = part {
+                    round.await_again(place);
+                    if !round.has_arrived(place) {
+                        out.tasks.extend(self.shared.task(round, place, now));
+                    }
+                }
+                self.greet(node, out);
+            }
+            Life::Dead => {
+                if let Some((round, place)) = part {
+                    round.give_up(place, Absence::Died);
+                }
+            }
+        }
+    }
+
+    /// A node nobody has seen before wants in; it enters with the next round.
+    fn knock(&mut self, node: NodeId, session: u64, birth: Birth, out: &mut Outbox) {
+        let full = self.shared.roster.len() >= self.shared.rules.federation.nodes_max as usize;
+        if full || !self.shared.rules.admission.welcomes(node.as_str(), &birth) {
+            return self.shared.refuse(node, None, self.shared.round, Refusal::Unknown, out);
+        }
+        let session = Session { number: session, alive: true };
+        self.shared.roster.wait(node.clone(), Candidate { session, holds: birth.weights });
+        self.greet(node, out);
+    }
+
+    /// Retained messages are a convenience: every birth is answered with the manifest.
+    fn greet(&self, node: NodeId, out: &mut Outbox) {
+        out.announcements.push(Effect::Manifest { to: Some(node), manifest: self.manifest() });
+    }
+
+    pub(super) fn answer(&mut self, node: NodeId, answer: Answer, now: Tick, out: &mut Outbox) {
+        let column = match self.shared.roster.find(&node) {
+            Place::Member(column) => column,
+            Place::Lobby(_) if matches!(answer, Answer::NeedGraph(_)) => return self.graph(node, out),
+            Place::Lobby(_) | Place::Stranger => {
+                return self.shared.refuse(node, None, self.shared.round, Refusal::Unknown, out);
+            }
+        };
+        if self.shared.roster.member(column).is_removed() {
+            return self.shared.refuse(node, Some(column), self.shared.round, Refusal::Unknown, out);
+        }
+        if !self.shared.hears(column) {
+            return self.shared.refuse(node, Some(column), self.shared.round, Refusal::Rate, out);
+        }
+        match answer {
+            Answer::Update(update) => self.update(node, column, update, out),
+            Answer::Decline { round, reason } => {
+                if let Ok((open, place)) = part(&mut self.phase, &self.shared, column, round) {
+                    open.give_up(place, Absence::Declined(reason));
+                }
+            }
+            Answer::NeedWeights { round } => match part(&mut self.phase, &self.shared, column, round) {
+                Ok((open, place)) => {
+                    self.shared.roster.member_mut(column).holds = None;
+                    out.tasks.extend(self.shared.task(open, place, now));
+                }
+                Err(refusal) => self.shared.refuse(node, Some(column), round, refusal, out),
+            },
+            Answer::NeedGraph(_) => self.graph(node, out),
+            // Chunks are between the links.
+            Answer::Resend(_) => {}
+        }
+    }
+
+    fn graph(&self, node: NodeId, out: &mut Outbox) {
+        let Graph { digest, onnx, .. } = &self.shared.graph;
+        out.publish(node, Dispatch::Graph { graph: *digest, onnx: Arc::clone(onnx) });
+    }
+
+    fn update(&mut self, node: NodeId, column: usize, update: Update, out: &mut Outbox) {
+        let round = update.round;
+        let refusal = match part(&mut self.phase, &self.shared, column, round) {
+            Ok((open, place)) if open.has_arrived(place) => Refusal::Repeated,
+            Ok((open, place)) => match self.shared.admit(update) {
+                Ok(accepted) => {
+                    open.arrive(place, accepted);
+                    let digest = self.shared.latest.digest();
+                    let member = self.shared.roster.member_mut(column);
+                    member.holds = Some(digest);
+                    member.last_counted = Some(round);
+                    member.session.alive = true;
+                    return;
+                }
+                Err(refusal) => {
+                    open.give_up(place, Absence::Refused(refusal));
+                    refusal
+                }
+            },
+            Err(Refusal::Late) if self.shared.roster.member(column).last_counted == Some(round) => {
+                Refusal::Repeated
+            }
+            Err(refusal) => refusal,
+        };
+        self.shared.refuse(node, Some(column), round, refusal, out);
+    }
+
+    pub(super) fn malformed(&mut self, node: NodeId, out: &mut Outbox) {
+        let column = match self.shared.roster.find(&node) {
+            Place::Member(column) => Some(column),
+            Place::Lobby(_) | Place::Stranger => None,
+        };
+        self.shared.refuse(node, column, self.shared.round, Refusal::Malformed, out);
+    }
+}
+
+/// The open round and the member's place in it, if the answer belongs there.
+fn part<'a>(
+    phase: &'a mut Phase,
+    shared: &Shared,
+    column: usize,
+    round: u32,
+) -> Result<(&'a mut Round, usize), Refusal> {
+    match phase.stage_mut().and_then(Stage::round_mut) {
+        Some(open) if open.draw.round() == round => {
+            let place = open.draw.place(column).ok_or(Refusal::NotDrawn)?;
+            Ok((open, place))
+        }
+        _ if round > shared.round || round == 0 => Err(Refusal::NotDrawn),
+        _ => Err(Refusal::Late),
+    }
+}
+
+impl Shared {
+    /// Lets an update in, or says why not.
+    pub(super) fn admit(&self, update: Update) -> Result<Accepted, Refusal> {
+        admit(update, self.limits())
+    }
+
+    fn limits(&self) -> Limits {
+        Limits {
+            dimension: self.latest.values().len(),
+            samples_max: self.rules.training.samples_max,
+            norm_max: self.rules.admission.norm_max,
+            norm: self.rules.admission.norm,
+        }
+    }
+}
