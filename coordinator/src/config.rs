@@ -9,6 +9,7 @@ use evenhand_protocol::identity::Digest;
 use serde::{Deserialize, Serialize};
 
 use crate::broker::Access;
+use crate::dashboard::{DashboardError, DashboardOptions, Token};
 use crate::fairness::Appraisal;
 use crate::federation::{
     Admission, Blueprint, Exploitation, Exploration, General, RuleError, Rules, Settings, Training,
@@ -37,6 +38,29 @@ pub struct Config {
     pub admission: Admission,
     /// How nodes are reached.
     pub broker: BrokerConfig,
+    /// What is shown, where and to whom.
+    pub dashboard: DashboardConfig,
+}
+
+/// What is shown, where and to whom.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct DashboardConfig {
+    /// Whether it is served at all.
+    pub enabled: bool,
+    /// Where it listens.
+    pub listen: SocketAddr,
+    /// A file whose content lets the operator command; without it the dashboard is read-only.
+    pub token_file: Option<PathBuf>,
+    /// Names under which browsers reach it, besides addresses and `localhost`.
+    pub hosts: Vec<String>,
+}
+
+impl Default for DashboardConfig {
+    fn default() -> Self {
+        let listen = SocketAddr::from(([127, 0, 0, 1], 8787));
+        Self { enabled: true, listen, token_file: None, hosts: Vec::new() }
+    }
 }
 
 /// The model that is learnt.
@@ -143,6 +167,9 @@ pub enum ConfigError {
     /// The certificates cannot be used.
     #[error("broker: {0}")]
     Tls(#[from] TlsError),
+    /// The dashboard cannot be had.
+    #[error(transparent)]
+    Dashboard(#[from] DashboardError),
     /// The payload limit is too small to carry anything.
     #[error("broker.payload_bytes_max = {0} must be at least 1024")]
     Payload(usize),
@@ -181,7 +208,20 @@ impl Config {
         self.rules()?;
         self.broker()?;
         self.blueprint()?;
+        self.dashboard()?;
         Ok(())
+    }
+
+    /// The dashboard that is meant, if any.
+    pub fn dashboard(&self) -> Result<Option<DashboardOptions>, ConfigError> {
+        let config = &self.dashboard;
+        if !config.enabled {
+            return Ok(None);
+        }
+        let mut options = DashboardOptions::new(config.listen);
+        options.token = config.token_file.as_deref().map(Token::read).transpose()?;
+        options.hosts = config.hosts.clone();
+        Ok(Some(options))
     }
 
     /// The federation's rules.
@@ -283,6 +323,9 @@ mod tests {
         assert!(error("[training]\ncodec = \"zip\"").contains("unknown codec"));
         assert!(error("[broker]\nurl = \"http://x\"").starts_with("broker.url: "));
         assert!(error("[broker]\nurl = \"mqtts://x\"\nca_file = \"none.pem\"").contains("none.pem"));
+        assert!(
+            error("[dashboard]\ntoken_file = \"none\"").starts_with("dashboard.token_file: cannot read none")
+        );
         assert!(error("[model]\nonnx = \"nothing\"").contains("electricity-rnn"));
     }
 }

@@ -6,10 +6,14 @@
 //! | [`federation`] | the state machine: no I/O, no clock |
 //! | [`broker`] | the MQTT broker that comes with the coordinator |
 //! | [`shell`] | link, timers and durable state around the state machine |
+//! | [`view`] | what is shown of a federation: a pure read model |
+//! | [`dashboard`] | the view over HTTP: page, JSON, metrics |
 //! | [`config`] | the configuration file |
 
 pub mod broker;
 pub mod config;
+pub mod dashboard;
 pub mod fairness;
 pub mod federation;
 pub mod shell;
+pub mod view;

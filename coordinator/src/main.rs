@@ -7,8 +7,10 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use evenhand_coordinator::broker::{BrokerOptions, COORDINATOR, EmbeddedBroker};
 use evenhand_coordinator::config::{self, BrokerChoice, Config};
+use evenhand_coordinator::dashboard::{Board, Dashboard, Watcher};
 use evenhand_coordinator::federation::Federation;
-use evenhand_coordinator::shell::{Connection, Coordinator, Outcome, Report, ShellError};
+use evenhand_coordinator::shell::{Connection, Coordinator, Handle, Outcome, Report, ShellError};
+use evenhand_coordinator::view::View;
 use evenhand_link::Broker;
 use evenhand_protocol::exit::Exit;
 use evenhand_protocol::message::Phase;
@@ -125,6 +127,9 @@ async fn coordinate(config: Config) -> Result<(), Failure> {
     let (connection, _broker) = link_up(&config).await?;
     let coordinator = Coordinator::connect(connection, federation).await?;
     let handle = coordinator.handle();
+    let board = Board::new(View::new(coordinator.federation()));
+    let dashboard = show(&config, board.clone(), handle.clone()).await?;
+    let coordinator = coordinator.seen_by(Watcher::new(board, handle.clone()));
     let (reports, mut rounds) = mpsc::unbounded_channel();
     let log = tokio::spawn(async move {
         while let Some(report) = rounds.recv().await {
@@ -143,6 +148,9 @@ async fn coordinate(config: Config) -> Result<(), Failure> {
     let Outcome { federation, traffic } = outcome?;
     // It ends when the reports do.
     let _told = log.await;
+    if let Some(dashboard) = dashboard {
+        dashboard.stop().await;
+    }
     tracing::info!(
         round = federation.round(),
         phase = ?federation.phase(),
@@ -179,6 +187,24 @@ async fn link_up(config: &Config) -> Result<(Connection, Option<EmbeddedBroker>)
     };
     let payload_bytes_max = config.broker.payload_bytes_max;
     Ok((Connection { tls, payload_bytes_max, ..Connection::new(broker) }, own))
+}
+
+/// The dashboard, if it is wanted and can be had: a federation does not stand still for want of one.
+async fn show(config: &Config, board: Board, handle: Handle) -> Result<Option<Dashboard>, Failure> {
+    let Some(options) = config.dashboard().map_err(|error| Failure::new(Exit::Config, error))? else {
+        return Ok(None);
+    };
+    let commander = Box::new(move |command| handle.command(command));
+    match Dashboard::start(options, board, commander).await {
+        Ok(dashboard) => {
+            tracing::info!(url = format!("http://{}/", dashboard.address()), "the dashboard is served");
+            Ok(Some(dashboard))
+        }
+        Err(error) => {
+            tracing::error!(%error, "no dashboard");
+            Ok(None)
+        }
+    }
 }
 
 /// Waits for Ctrl-C, or for the service manager.

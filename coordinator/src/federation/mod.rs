@@ -226,6 +226,12 @@ impl Federation {
         self.shared.round
     }
 
+    /// If a round is open: how many nodes were asked, and how many of them are still awaited.
+    pub fn open_round(&self) -> Option<(usize, usize)> {
+        let round = self.phase.stage()?.round()?;
+        Some((round.draw.asked().len(), round.awaited().count()))
+    }
+
     /// The rules it is run by.
     pub fn rules(&self) -> &Rules {
         &self.shared.rules

@@ -11,6 +11,7 @@ mod clock;
 mod error;
 mod keeper;
 mod post;
+mod witness;
 
 use std::future::Future;
 use std::pin::pin;
@@ -26,6 +27,7 @@ use tokio::task;
 
 pub use self::error::ShellError;
 pub use self::keeper::{Forgetful, KeepError, Keeper};
+pub use self::witness::Witness;
 
 use self::clock::Clock;
 use self::post::Post;
@@ -81,6 +83,7 @@ pub struct Coordinator {
     federation: Federation,
     keeper: Box<dyn Keeper>,
     examiner: Option<Box<dyn Examiner + Send>>,
+    witness: Option<Box<dyn Witness>>,
     outbox: Outbox,
     events: Events,
     wishes: (mpsc::UnboundedSender<Wish>, mpsc::UnboundedReceiver<Wish>),
@@ -115,6 +118,11 @@ impl Handle {
     pub fn traffic(&self) -> Traffic {
         self.outbox.traffic()
     }
+
+    /// Whether the broker is there.
+    pub fn is_connected(&self) -> bool {
+        self.outbox.connected()
+    }
 }
 
 impl Coordinator {
@@ -131,7 +139,8 @@ impl Coordinator {
         let (outbox, mut events) = Link::connect(options)?;
         events.first_connection(connection.patience).await?;
         let wishes = mpsc::unbounded_channel();
-        Ok(Self { federation, keeper: Box::new(Forgetful), examiner: None, outbox, events, wishes })
+        let keeper = Box::new(Forgetful);
+        Ok(Self { federation, keeper, examiner: None, witness: None, outbox, events, wishes })
     }
 
     /// With a keeper that makes the state durable.
@@ -146,6 +155,17 @@ impl Coordinator {
         self
     }
 
+    /// With a witness that shows others how the federation stands.
+    pub fn seen_by(mut self, witness: impl Witness + 'static) -> Self {
+        self.witness = Some(Box::new(witness));
+        self
+    }
+
+    /// The federation as it stands before it runs.
+    pub fn federation(&self) -> &Federation {
+        &self.federation
+    }
+
     /// To steer it while it runs.
     pub fn handle(&self) -> Handle {
         Handle { wishes: self.wishes.0.clone(), outbox: self.outbox.clone() }
@@ -154,11 +174,12 @@ impl Coordinator {
     /// Runs until the federation is finished, has failed, or the handle stops it. Every round is told to
     /// `reports`.
     pub async fn run(self, reports: mpsc::UnboundedSender<Report>) -> Result<Outcome, ShellError> {
-        let Self { federation, keeper, examiner, outbox, mut events, wishes: (_own, mut wishes) } = self;
+        let Self { federation, keeper, examiner, witness, outbox, mut events, wishes: (_own, mut wishes) } =
+            self;
         let name = federation.rules().federation.name.clone();
         let clock = Clock::start();
         let post = Post::open(outbox.clone(), name.clone());
-        let mut machine = Machine { federation, keeper, examiner, clock, reports };
+        let mut machine = Machine { federation, keeper, examiner, witness, clock, reports };
         while !machine.is_over() {
             let mut inputs = Vec::new();
             let alarm = machine.federation.alarm();
@@ -196,6 +217,7 @@ struct Machine {
     federation: Federation,
     keeper: Box<dyn Keeper>,
     examiner: Option<Box<dyn Examiner + Send>>,
+    witness: Option<Box<dyn Witness>>,
     clock: Clock,
     reports: mpsc::UnboundedSender<Report>,
 }
@@ -207,7 +229,7 @@ impl Machine {
 
     /// Steps through the inputs, makes durable what has to be, and gives back what is to be said.
     fn step(self, inputs: Vec<Input>) -> Result<(Self, Vec<Effect>), ShellError> {
-        let Self { mut federation, mut keeper, mut examiner, clock, reports } = self;
+        let Self { mut federation, mut keeper, mut examiner, mut witness, clock, reports } = self;
         let mut words = Vec::new();
         for input in inputs {
             let began = Instant::now();
@@ -224,11 +246,18 @@ impl Machine {
             }
             let seconds = began.elapsed().as_secs_f64();
             for closed in closed {
+                let report = Report { closed, seconds };
+                if let Some(witness) = &mut witness {
+                    witness.closed(&report);
+                }
                 // Nobody need listen.
-                let _unheard = reports.send(Report { closed, seconds });
+                let _unheard = reports.send(report);
             }
         }
-        Ok((Self { federation, keeper, examiner, clock, reports }, words))
+        if let Some(witness) = &mut witness {
+            witness.stands(&federation);
+        }
+        Ok((Self { federation, keeper, examiner, witness, clock, reports }, words))
     }
 }
 

@@ -1,0 +1,158 @@
+//! Who may ask, who may command, and what every answer says about itself.
+
+use std::hint::black_box;
+use std::net::IpAddr;
+use std::path::Path;
+
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use evenhand_protocol::identity::Digest;
+
+use super::DashboardError;
+use super::routes::{App, problem};
+
+/// A shorter token could be guessed.
+const TOKEN_CHARACTERS_MIN: usize = 16;
+
+/// Nothing from elsewhere, nothing inline, no frames.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
+                      img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/// What an operator must show. Only its digest is kept.
+#[derive(Clone)]
+pub struct Token(Digest);
+
+impl Token {
+    /// Reads the token from a file; white space around it does not count.
+    pub fn read(path: &Path) -> Result<Self, DashboardError> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|source| DashboardError::TokenFile { path: path.to_owned(), source })?;
+        let token = text.trim();
+        let found = token.chars().count();
+        if found < TOKEN_CHARACTERS_MIN {
+            let least = TOKEN_CHARACTERS_MIN;
+            return Err(DashboardError::ShortToken { path: path.to_owned(), found, least });
+        }
+        Ok(Self(Digest::of(token.as_bytes())))
+    }
+
+    /// Whether the request shows the token. The time this takes tells nothing about it: digests are compared,
+    /// and all of their bytes.
+    pub(super) fn is_shown(&self, headers: &HeaderMap) -> bool {
+        let shown = headers
+            .get(header::AUTHORIZATION)
+            .and_then(|value| value.to_str().ok())
+            .and_then(|value| value.split_once(' '))
+            .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
+            .map_or("", |(_, token)| token.trim());
+        let shown = Digest::of(shown.as_bytes());
+        let difference = self.0.0.iter().zip(shown.0).fold(0, |all, (a, b)| black_box(all | (a ^ b)));
+        difference == 0
+    }
+}
+
+impl std::fmt::Debug for Token {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Token")
+    }
+}
+
+/// Answers only to its own names: a foreign page whose name was pointed to this machine (DNS rebinding) must
+/// not read what its visitor could.
+pub(super) async fn known_host(State(app): State<App>, request: Request, next: Next) -> Response {
+    let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+    if is_own(host, app.hosts()) {
+        return next.run(request).await;
+    }
+    problem(
+        StatusCode::MISDIRECTED_REQUEST,
+        "this dashboard does not go by that name; add it to dashboard.hosts",
+    )
+}
+
+fn is_own(host: &str, hosts: &[String]) -> bool {
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|b| b.is_ascii_digit()) => name,
+        _ => host,
+    };
+    let bare = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
+    bare.parse::<IpAddr>().is_ok()
+        || name.eq_ignore_ascii_case("localhost")
+        || hosts.iter().any(|own| own.eq_ignore_ascii_case(name))
+}
+
+pub(super) async fn headers(request: Request, next: Next) -> Response {
+    let mut response = next.run(request).await;
+    let headers = response.headers_mut();
+    for (name, value) in [
+        (header::CONTENT_SECURITY_POLICY, POLICY),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::REFERRER_POLICY, "no-referrer"),
+        (header::X_FRAME_OPTIONS, "DENY"),
+        (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+        (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+        (header::CACHE_CONTROL, "no-store"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    response
+}
+
+/// Why a command is not carried out, if it is not.
+pub(super) fn may_command(app: &App, headers: &HeaderMap) -> Result<(), Response> {
+    match app.token() {
+        None => Err(problem(
+            StatusCode::FORBIDDEN,
+            "this dashboard is read-only; set dashboard.token_file to let its operator command",
+        )),
+        Some(token) if token.is_shown(headers) => Ok(()),
+        Some(_) => {
+            let refused =
+                problem(StatusCode::UNAUTHORIZED, "show the operator's token: Authorization: Bearer TOKEN");
+            Err(([(header::WWW_AUTHENTICATE, "Bearer")], refused).into_response())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_and_own_names_are_own_and_others_are_not() {
+        let hosts = ["meters.example".to_owned()];
+        for own in ["127.0.0.1:8787", "[::1]:8787", "[::1]", "localhost", "LOCALHOST:1", "meters.example:443"]
+        {
+            assert!(is_own(own, &hosts), "{own}");
+        }
+        for foreign in [
+            "",
+            "evil.example",
+            "evil.example:8787",
+            "localhost.evil.example",
+            "127.0.0.1.evil.example:1",
+            "[",
+        ] {
+            assert!(!is_own(foreign, &hosts), "{foreign}");
+        }
+    }
+
+    #[test]
+    fn only_the_token_itself_is_the_token() {
+        let token = Token(Digest::of(b"0123456789abcdef"));
+        let shown = |value: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::AUTHORIZATION, HeaderValue::from_str(value).expect("a header"));
+            token.is_shown(&headers)
+        };
+        assert!(shown("Bearer 0123456789abcdef") && shown("bearer  0123456789abcdef"));
+        for wrong in
+            ["", "Bearer", "Bearer ", "0123456789abcdef", "Basic 0123456789abcdef", "Bearer 0123456789abcdeF"]
+        {
+            assert!(!shown(wrong), "{wrong}");
+        }
+        assert!(!token.is_shown(&HeaderMap::new()));
+    }
+}

@@ -1,0 +1,193 @@
+// The page: listens to the coordinator, fetches what changed, and draws what is in sight.
+
+import { Overview } from './charts.js';
+import { byId, bytes, capital, count, fixed, html, number, say } from './dom.js';
+import { Heat } from './heat.js';
+import { NodeView, tile } from './node.js';
+import { Operator } from './operator.js';
+import { NodeTable } from './table.js';
+
+const state = { overview: null, points: [], nodes: [], draws: { spans: [], rows: [] } };
+const charts = new Overview(byId);
+const heat = new Heat(byId('draws'));
+const everyone = new NodeTable(byId('nodes'), (id) => { location.hash = `#/node/${encodeURIComponent(id)}`; });
+const operator = new Operator(() => refresh());
+const nodeView = new NodeView(byId('node'), operator);
+const ENDS = ['finished', 'failed'];
+
+async function get(path) {
+  const answer = await fetch(`/api/v1/${path}`, { headers: { Accept: 'application/json' } });
+  if (!answer.ok) throw new Error(`${path}: ${answer.status}`);
+  return answer.json();
+}
+
+// ---- what is shown ----
+
+function headline({ phase, round, rounds, failure, nodes }) {
+  switch (phase) {
+    case 'enrolling': return `Enrolling: ${count(nodes.present)} of ${count(nodes.wanted)} nodes are here`;
+    case 'exploring': return `Exploring, round ${count(round)} of ${count(rounds)}`;
+    case 'exploiting': return `Exploiting, round ${count(round)} of ${count(rounds)}`;
+    case 'paused': return `Paused after round ${count(round)}`;
+    case 'finished': return `Finished after ${count(round)} rounds`;
+    default: return `Failed in round ${count(round)}${failure ? '' : '.'}`;
+  }
+}
+
+function explanation({ phase, failure, stop_rule: rule, draws, nodes }) {
+  switch (phase) {
+    case 'enrolling': return 'The first round begins when enough nodes are here.';
+    case 'exploring': return `Everybody takes part while contributions are measured. Stop rule: ${rule.reason ?? 'no test yet'}.`;
+    case 'exploiting': return `Standings are settled: ${count(draws.k)} of ${count(nodes.enrolled)} nodes a round are drawn by them and receive the latest model.`;
+    case 'paused': return 'The operator has halted the federation; no further round is opened.';
+    case 'finished': return 'All rounds are done. The figures below are final.';
+    default: return failure ?? 'The federation cannot go on.';
+  }
+}
+
+function steps({ phase, changes }) {
+  const known = ['enrolling', 'exploring', 'exploiting', 'finished'];
+  const current = known.includes(phase) ? phase : (changes.at(-1)?.phase ?? 'enrolling');
+  const items = known.map((step) => html('li', step === current ? { 'aria-current': 'step' } : {}, html('span', {}, capital(step))));
+  if (!known.includes(phase)) items.push(html('li', { class: 'off' }, html('span', {}, capital(phase))));
+  byId('steps').replaceChildren(...items);
+}
+
+function tiles(overview) {
+  const { nodes, open, stop_rule: rule, staleness, traffic, refusals, fates } = overview;
+  const refused = Object.values(refusals).reduce((sum, value) => sum + value, 0);
+  const lost = fates.died + fates.missed;
+  byId('tiles').replaceChildren(
+    tile('Nodes present', count(nodes.present), `${count(nodes.enrolled)} enrolled${nodes.removed ? `, ${count(nodes.removed)} removed` : ''}`),
+    tile('Open round', open ? `${count(open.asked - open.awaited)} / ${count(open.asked)}` : '–', open ? 'answers are in' : 'no round is open'),
+    tile('Loss', number(overview.loss), 'of the common model, last round'),
+    tile('Stop rule p', fixed(rule.p_value, 3), `ends exploring at ${rule.threshold}`),
+    tile('Staleness', `${fixed(staleness.mean, 1)} rounds`, `mean; the longest ${count(staleness.max)}`),
+    tile('Traffic', bytes(traffic.bytes_up + traffic.bytes_down), `${bytes(traffic.bytes_up)} to nodes, ${bytes(traffic.bytes_down)} back`),
+    tile('Refused', count(refused), lost > 0 ? `messages; ${count(lost)} answers never came` : 'messages', refused > 0),
+  );
+}
+
+let announced = '';
+function showOverview(overview) {
+  document.title = `${headline(overview)} · ${overview.name} · Evenhand`;
+  say(byId('name'), overview.name);
+  say(byId('headline'), headline(overview));
+  say(byId('verdict'), explanation(overview));
+  steps(overview);
+  tiles(overview);
+  const closed = state.points.at(-1)?.to ?? 0;
+  byId('progress').max = overview.rounds;
+  byId('progress').value = Math.min(closed, overview.rounds);
+  say(byId('progress-text'), `${count(closed)} of ${count(overview.rounds)} rounds done`);
+  say(byId('about'), `Evenhand ${overview.software} · ${count(overview.model.parameters)} parameters · model ${overview.model.weights.slice(0, 12)} · ${fixed(overview.seconds, 2)} s spent on rounds`);
+  // Not every round: a screen reader would never fall silent.
+  const news = `${capital(overview.phase)}${overview.connected ? '' : ', the broker is away'}`;
+  if (news !== announced) {
+    announced = news;
+    say(byId('announcer'), headline(overview));
+  }
+}
+
+function link(kind, text) {
+  byId('live').dataset.state = kind;
+  say(byId('live-text'), text);
+}
+
+// ---- what is fetched ----
+
+async function fetchRounds() {
+  const last = state.points.at(-1);
+  const { rounds } = await get(`rounds?from=${last ? last.from : 0}`);
+  if (last && rounds[0]?.from === last.from) state.points.splice(-1, 1, ...rounds);
+  else state.points = last ? (await get('rounds')).rounds : rounds;
+}
+
+/// The node whose page is asked for, if any. Names need no escapes, so a broken one is nobody's.
+const route = () => /^#\/node\/([\w.-]+)$/.exec(location.hash)?.[1] ?? null;
+
+let fetched = -1;
+let busy = false;
+let again = false;
+let timer = 0;
+
+/// Fetches and draws what is in sight, one at a time and not too often.
+async function refresh() {
+  if (busy) {
+    again = true;
+    return;
+  }
+  busy = true;
+  clearTimeout(timer);
+  timer = 0;
+  try {
+    const seen = state.overview ?? (state.overview = await get('federation'));
+    const id = route();
+    if (id) {
+      const answer = await fetch(`/api/v1/nodes/${encodeURIComponent(id)}`);
+      if (nodeView.id === id && answer.ok) nodeView.draw(await answer.json(), state.overview);
+      else if (answer.status === 404) nodeView.missing();
+    } else {
+      const [{ nodes }, draws] = await Promise.all([get('nodes'), get('draws'), fetchRounds()]);
+      Object.assign(state, { nodes, draws });
+      performance.clearMeasures();
+      const began = performance.now();
+      charts.draw(state);
+      heat.draw(state);
+      everyone.draw(state);
+      performance.measure('drawing', { start: began });
+    }
+    showOverview(state.overview);
+    fetched = seen.version;
+    document.body.dataset.version = String(seen.version);
+  } catch (error) {
+    console.warn(error);
+  }
+  busy = false;
+  if (again) {
+    again = false;
+    plan();
+  }
+}
+
+/// The more nodes, the rarer.
+function plan() {
+  if (timer === 0 && !document.hidden) timer = setTimeout(refresh, state.nodes.length > 300 ? 2000 : 800);
+}
+
+function go() {
+  const id = route();
+  byId('overview').hidden = id !== null;
+  byId('node').hidden = id === null;
+  if (id !== null) nodeView.open(id);
+  else if (nodeView.id !== null) {
+    nodeView.id = null;
+    byId('main').focus({ preventScroll: true });
+  }
+  refresh();
+}
+
+function listen() {
+  const source = new EventSource('/api/v1/events');
+  source.addEventListener('federation', (event) => {
+    state.overview = JSON.parse(event.data);
+    showOverview(state.overview);
+    link(state.overview.connected ? 'live' : 'lost', state.overview.connected ? 'live' : 'the broker is away');
+    if (state.overview.version !== fetched) (fetched < 0 ? refresh : plan)();
+  });
+  source.addEventListener('error', () => {
+    if (ENDS.includes(state.overview?.phase)) {
+      source.close();
+      link('waiting', 'the coordinator has ended');
+    } else {
+      link('lost', 'connection lost, trying again');
+      // A refusal ends an EventSource for good.
+      if (source.readyState === EventSource.CLOSED) setTimeout(listen, 5000);
+    }
+  });
+}
+
+addEventListener('hashchange', go);
+document.addEventListener('visibilitychange', () => { if (!document.hidden) refresh(); });
+go();
+listen();

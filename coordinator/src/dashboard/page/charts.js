@@ -1,0 +1,265 @@
+// The figures of the overview and of a node's page.
+
+import { bytes, capital, count, fixed, html, number, plain, rounds, svg, table } from './dom.js';
+import { Figure, Frame, extent, inspectable } from './plot.js';
+
+const HEIGHT = 270;
+/// Up to so many nodes, each is a row with its name; beyond, nodes are ranked.
+export const NAMED_MAX = 24;
+/// Half of a 95 % interval, in standard errors.
+const Z95 = 1.96;
+
+const interval = (node) => `${number(node.standing)} ± ${number(Z95 * node.standing_error, 2)}`;
+
+function roundsAxis(points) {
+  const last = points.at(-1)?.to ?? 1;
+  return { low: Math.min(points[0]?.from ?? 1, Math.max(1, last - 1)), high: Math.max(2, last), name: 'round' };
+}
+
+/// A curve over rounds with what can be read off it.
+function overRounds(width, points, changes, { name, y, description, series, level, format = number, yFormat, ring }) {
+  const seen = points.filter((point) => series.some(({ value }) => value(point) !== null));
+  if (seen.length === 0) return null;
+  const [low, high] = y ?? extent(seen.flatMap((point) => series.flatMap(({ value }) => value(point) ?? [])), { zero: true });
+  const frame = new Frame(width, HEIGHT, roundsAxis(points), { low, high, name, format: yFormat }, description);
+  frame.phases(changes, points.at(-1).to);
+  if (level) frame.level(level.value, level.text);
+  for (const { value, kind } of series) frame.curve(seen.map((point) => [point.to, value(point)]), kind);
+  const first = series[0].value;
+  if (seen.length <= 60) {
+    for (const point of seen) {
+      if (first(point) !== null) frame.svg.append(svg('circle', { class: 'dot', r: 2.4, cx: frame.x(point.to), cy: frame.y(first(point)) }));
+    }
+  }
+  const marked = ring && seen.find(ring);
+  if (marked) frame.svg.append(svg('circle', { class: 'ring', r: 6, cx: frame.x(marked.to), cy: frame.y(first(marked)) }));
+  const words = (point) => series.filter(({ value }) => value(point) !== null).map(({ label, value }) => `${label} ${format(value(point))}`);
+  const marks = seen.map((point) => ({
+    x: frame.x(point.to), y: frame.y(first(point) ?? low), text: [capital(rounds(point)), ...words(point)].join('\n'),
+  }));
+  return inspectable(frame.svg, marks);
+}
+
+function roundsTable(title, points, series, format = number) {
+  const told = points.filter((point) => series.some(({ value }) => value(point) !== null)).slice(-200).reverse();
+  const rows = told.map((point) => [capital(rounds(point)), ...series.map(({ value }) => format(value(point)))]);
+  return table(title, ['rounds, latest first', ...series.map(({ label }) => label)], rows);
+}
+
+/// One value of every node. `item` is { name, value, spread, level, whole, format, text }.
+function ofNodes(width, nodes, item) {
+  if (nodes.length === 0) return null;
+  return nodes.length <= NAMED_MAX ? named(width, nodes, item) : ranked(width, nodes, item);
+}
+
+function named(width, nodes, { name, value, spread = () => 0, level, format = number, text, bars, description }) {
+  const row = nodes.length > 14 ? 21 : 25;
+  const top = 24;
+  const height = top + nodes.length * row + 40;
+  const longest = Math.max(...nodes.map((node) => node.id.length));
+  const left = Math.min(width * 0.3, longest * 7.4 + 14);
+  const letters = Math.floor((left - 12) / 7.2);
+  const ends = nodes.flatMap((node) => [value(node) - spread(node), value(node) + spread(node)]);
+  const [low, high] = extent(level ? [...ends, level.value] : ends, { zero: true });
+  const right = width - 64;
+  const x = (at) => left + ((at - low) / (high - low)) * (right - left);
+  const drawing = svg('svg', { width, height, viewBox: `0 0 ${width} ${height}`, role: 'img', 'aria-label': description });
+  const bottom = top + nodes.length * row;
+  const step = (high - low) / 4;
+  for (let i = 0; i <= 4; i += 1) {
+    const at = low + i * step;
+    drawing.append(
+      svg('line', { class: Math.abs(at) < step * 1e-6 ? 'axis' : 'grid', x1: x(at), x2: x(at), y1: top - 4, y2: bottom }),
+      svg('text', { x: x(at), y: bottom + 16, 'text-anchor': 'middle' }, format(at, 3)),
+    );
+  }
+  if (level) {
+    drawing.append(
+      svg('line', { class: 'equal', x1: x(level.value), x2: x(level.value), y1: top - 8, y2: bottom }),
+      svg('text', { x: x(level.value), y: top - 12, 'text-anchor': 'middle' }, level.text),
+    );
+  }
+  const marks = nodes.map((node, index) => {
+    const y = top + (index + 0.5) * row;
+    const at = x(value(node));
+    const short = node.id.length > letters ? `${node.id.slice(0, letters - 1)}…` : node.id;
+    drawing.append(svg('text', { class: 'label', x: 0, y: y + 4 }, short));
+    if (bars) {
+      const from = Math.min(x(0), at);
+      drawing.append(svg('rect', { class: 'bar-mark', x: from, y: y - row * 0.28, width: Math.max(1, Math.abs(at - x(0))), height: row * 0.56, rx: 2 }));
+    } else {
+      drawing.append(
+        svg('path', { class: 'whisker', d: `M${x(value(node) - spread(node))} ${y - 4}v8m0-4H${x(value(node) + spread(node))}m0-4v8` }),
+        svg('circle', { class: node.present ? 'dot' : 'dot away', r: 4.5, cx: at, cy: y }),
+      );
+    }
+    drawing.append(svg('text', { x: width, y: y + 4, 'text-anchor': 'end' }, format(value(node), 3)));
+    return { x: at, y, text: text(node) };
+  });
+  drawing.append(svg('text', { class: 'axis-name', x: right, y: height - 4, 'text-anchor': 'end' }, name));
+  return inspectable(drawing, marks, 'y');
+}
+
+function ranked(width, nodes, { name, value, spread = () => 0, level, text, bars, whole, description }) {
+  const ends = nodes.flatMap((node) => [value(node) - spread(node), value(node) + spread(node)]);
+  const [low, high] = extent(level ? [...ends, level.value] : ends, { zero: true });
+  const x = { low: 1, high: nodes.length, name: 'nodes, from the highest standing to the lowest' };
+  const frame = new Frame(width, HEIGHT, x, { low, high, name, whole }, description);
+  let whiskers = '';
+  let dots = '';
+  const marks = nodes.map((node, index) => {
+    const at = frame.x(index + 1);
+    const y = frame.y(value(node));
+    const [from, to] = bars ? [frame.y(0), y] : [frame.y(value(node) - spread(node)), frame.y(value(node) + spread(node))];
+    whiskers += `M${at.toFixed(1)} ${from.toFixed(1)}V${to.toFixed(1)}`;
+    if (!bars) dots += `M${at.toFixed(1)} ${y.toFixed(1)}h0`;
+    return { x: at, y, text: `${text(node)}\nrank ${count(index + 1)}` };
+  });
+  const thin = svg('path', { class: nodes.length > 200 ? 'whisker thin' : 'whisker', d: whiskers });
+  frame.svg.append(thin);
+  if (bars) {
+    thin.setAttribute('class', 'whisker');
+    thin.style.strokeWidth = `${Math.max(1, (frame.right - frame.left) / nodes.length * 0.75)}px`;
+    thin.style.opacity = '1';
+  }
+  if (dots) {
+    const marksPath = svg('path', { class: 'dots', d: dots });
+    if (nodes.length > 200) marksPath.style.strokeWidth = '2px';
+    frame.svg.append(marksPath);
+  }
+  if (level) frame.level(level.value, level.text, 'equal');
+  return inspectable(frame.svg, marks);
+}
+
+function nodesTable(title, nodes, columns) {
+  const rows = nodes.slice(0, 200).map((node) => [node.id, ...columns.map(([, value]) => value(node))]);
+  const caption = nodes.length > 200 ? `${title}, the first 200; the table of all nodes is below` : title;
+  return table(caption, ['node', ...columns.map(([label]) => label)], rows);
+}
+
+export class Overview {
+  constructor(find) {
+    const figure = (id, title, note) => new Figure(find(id), title, note);
+    this.p = figure('p-value', 'Stop rule', '');
+    this.loss = figure('loss', 'Loss of the common model', 'Mean over the round’s updates, weighted by samples.');
+    this.standings = figure('standings', 'Standings', 'Mean contribution ψ with its 95 % interval.');
+    this.odds = figure('odds', 'Sampling probabilities', '');
+    this.waiting = figure('waiting', 'Waiting now', 'Rounds since each node received the model.');
+    this.staleness = figure('staleness', 'Staleness over rounds', 'Mean over nodes, and the longest wait.');
+    this.traffic = figure('traffic', 'Traffic', 'Payload bytes of the coordinator’s link, a round.');
+    this.refusals = figure('refusals', 'Answers and refusals', '');
+  }
+
+  draw({ overview, points, nodes }) {
+    const { changes, stop_rule: rule } = overview;
+    const alpha = rule.rule === 'paper' ? `α = ${rule.threshold}` : `level ${rule.threshold}`;
+    this.p.note.textContent = `Hotelling’s T² on ${rule.watched} watched nodes, window of ${rule.window} rounds. Measuring ends when p reaches ${alpha}.`;
+    const p = [{ label: 'p', value: (point) => point.p_value }];
+    const ended = changes.findLast((change, index) => change.phase === 'exploiting' && changes[index - 1]?.phase === 'exploring');
+    this.p.show((width) => overRounds(width, points, changes, {
+      name: 'p-value', y: [0, 1], series: p, level: { value: rule.threshold, text: alpha }, format: (value) => fixed(value, 3),
+      ring: ended && ((point) => point.to === ended.round - 1),
+      description: `p-value of the stop rule over rounds; the last is ${fixed(rule.p_value, 3)}, it has to reach ${rule.threshold}.`,
+    }), () => roundsTable('p-value by round', points, p, (value) => fixed(value, 4)));
+
+    const loss = [{ label: 'loss', value: (point) => point.loss }];
+    this.loss.show((width) => overRounds(width, points, changes, {
+      name: 'loss', series: loss, description: `Loss of the common model over rounds; the last is ${number(overview.loss)}.`,
+    }), () => roundsTable('Loss by round', points, loss));
+
+    const ordered = nodes.filter((node) => node.removed === null).sort((a, b) => b.standing - a.standing);
+    const best = ordered[0];
+    this.standings.show((width) => ofNodes(width, ordered, {
+      name: 'standing ψ', value: (node) => node.standing, spread: (node) => Z95 * node.standing_error,
+      text: (node) => `${node.id}\nψ ${interval(node)}`,
+      description: `Standings of ${count(ordered.length)} nodes${best ? `, the highest ${best.id} with ${number(best.standing)}` : ''}.`,
+    }), () => nodesTable('Standings', ordered, [['standing ψ', (n) => number(n.standing)], ['standard error', (n) => number(n.standing_error, 3)]]));
+
+    const equal = ordered.length > 0 ? 1 / ordered.length : 0;
+    const exploring = overview.phase === 'exploring' || changes.at(-1)?.phase === 'exploring';
+    this.odds.note.textContent = exploring
+      ? 'Equal while contributions are measured.'
+      : `Odds ϱ of one of ${overview.draws.k} draws a round; temperature β = ${number(overview.draws.temperature, 3)}.`;
+    this.odds.show((width) => ofNodes(width, ordered, {
+      name: 'sampling probability ϱ', value: (node) => node.probability, bars: true, format: (value) => number(value, 3),
+      level: { value: equal, text: 'equal share' }, text: (node) => `${node.id}\nϱ ${number(node.probability)}`,
+      description: `Sampling probabilities of ${count(ordered.length)} nodes; an equal share is ${number(equal, 3)}.`,
+    }), () => nodesTable('Sampling probabilities', ordered, [['sampling probability ϱ', (n) => number(n.probability)]]));
+
+    this.waiting.show((width) => ofNodes(width, ordered, {
+      name: 'rounds since last received', value: (node) => node.staleness, bars: true, whole: true, format: (value) => number(value, 3),
+      text: (node) => `${node.id}\nwaits ${count(node.staleness)} rounds, on average ${fixed(node.staleness_mean, 2)}`,
+      description: `Rounds since each node received the model: mean ${fixed(overview.staleness.mean, 2)}, longest ${overview.staleness.max}.`,
+    }), () => nodesTable('Staleness', ordered, [['now', (n) => count(n.staleness)], ['mean', (n) => fixed(n.staleness_mean, 2)]]));
+
+    const stale = [
+      { label: 'mean', value: (point) => point.staleness_mean },
+      { label: 'longest', value: (point) => point.staleness_max, kind: 'second' },
+    ];
+    this.staleness.legend([['', 'mean over nodes'], ['second', 'longest wait']]);
+    this.staleness.show((width) => overRounds(width, points, changes, {
+      name: 'rounds', series: stale, format: (value) => number(value, 3), description: 'Mean and longest staleness over rounds.',
+    }), () => roundsTable('Staleness by round', points, stale, (value) => number(value, 3)));
+
+    const flow = flows(points);
+    const wire = [
+      { label: 'to nodes', value: (point) => point.up },
+      { label: 'from nodes', value: (point) => point.down, kind: 'second' },
+    ];
+    this.traffic.legend([['', 'to nodes'], ['second', 'from nodes']]);
+    this.traffic.show((width) => overRounds(width, flow, changes, {
+      name: 'bytes a round', series: wire, format: bytes, yFormat: bytes,
+      description: `Payload bytes a round; so far ${bytes(overview.traffic.bytes_up)} to nodes and ${bytes(overview.traffic.bytes_down)} from nodes.`,
+    }), () => roundsTable('Bytes by round', flow, wire, bytes));
+    this.#outcomes(overview);
+  }
+
+  #outcomes({ fates, refusals }) {
+    const asked = Object.values(fates).reduce((sum, value) => sum + value, 0);
+    const refused = Object.values(refusals).reduce((sum, value) => sum + value, 0);
+    this.refusals.note.textContent = `${count(asked)} answers were asked for; ${count(refused)} messages were refused.`;
+    const meanings = { arrived: 'update counted', declined: 'declined by the node', refused: 'update refused', died: 'node died', missed: 'deadline missed' };
+    const rows = [
+      ...Object.entries(fates).map(([fate, value]) => [meanings[fate] ?? fate, value, 'bar-mark']),
+      ...Object.entries(refusals).map(([reason, value]) => [`refused: ${plain(reason)}`, value, 'bar-mark soft']),
+    ];
+    this.refusals.show((width) => (asked + refused > 0 ? tally(width, rows) : null),
+      () => table('Answers and refusals', ['what', 'how often'], rows.map(([what, value]) => [what, count(value)])));
+  }
+}
+
+/// Bytes a round, from totals.
+function flows(points) {
+  let before = { bytes_up: 0, bytes_down: 0 };
+  return points.map((point) => {
+    const share = (name) => {
+      const more = point[name] - before[name];
+      // A total that fell began anew with the coordinator.
+      return (more >= 0 ? more : point[name]) / (point.to - point.from + 1);
+    };
+    const flow = { from: point.from, to: point.to, up: share('bytes_up'), down: share('bytes_down') };
+    before = point;
+    return flow;
+  });
+}
+
+/// Counts, a bar each.
+export function tally(width, rows) {
+  const row = 26;
+  const height = rows.length * row + 6;
+  const left = Math.min(width * 0.45, 190);
+  const most = Math.max(...rows.map(([, value]) => value), 1);
+  const drawing = svg('svg', { width, height, viewBox: `0 0 ${width} ${height}`, role: 'img', 'aria-label': rows.map(([what, value]) => `${what}: ${count(value)}`).join('; ') });
+  rows.forEach(([what, value, kind], index) => {
+    const y = index * row + row / 2 + 2;
+    const long = (value / most) * (width - left - 90);
+    drawing.append(
+      svg('text', { class: 'label', x: 0, y: y + 4 }, what),
+      svg('rect', { class: kind, x: left, y: y - 8, width: Math.max(value > 0 ? 2 : 0, long), height: 16, rx: 2 }),
+      svg('text', { x: left + Math.max(0, long) + 8, y: y + 4 }, count(value)),
+    );
+  });
+  return html('div', {}, drawing);
+}
+
+export { HEIGHT, Z95, overRounds, roundsTable };

@@ -1,0 +1,221 @@
+//! What is served where.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{DefaultBodyLimit, Path, Query, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::middleware::{from_fn, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{MethodRouter, get, post};
+use evenhand_protocol::identity::NodeId;
+use evenhand_protocol::message::Phase;
+use serde::Deserialize;
+use serde_json::json;
+use tokio::sync::{Semaphore, watch};
+
+use super::assets::ASSETS;
+use super::board::{Board, json as encoded};
+use super::gate::{self, Token};
+use super::{Commander, DashboardOptions, events, metrics};
+use crate::federation::Command;
+use crate::view::phase_word;
+
+/// The largest body of a command.
+const BODY_BYTES_MAX: usize = 4096;
+
+/// What all handlers share.
+#[derive(Clone)]
+pub(super) struct App(Arc<Inner>);
+
+struct Inner {
+    options: DashboardOptions,
+    board: Board,
+    commander: Commander,
+    seats: Arc<Semaphore>,
+    stopped: watch::Receiver<bool>,
+}
+
+impl App {
+    pub(super) fn new(
+        options: DashboardOptions,
+        board: Board,
+        commander: Commander,
+        stopped: watch::Receiver<bool>,
+    ) -> Self {
+        let seats = Arc::new(Semaphore::new(options.events_max));
+        Self(Arc::new(Inner { options, board, commander, seats, stopped }))
+    }
+
+    pub(super) fn board(&self) -> &Board {
+        &self.0.board
+    }
+
+    pub(super) fn token(&self) -> Option<&Token> {
+        self.0.options.token.as_ref()
+    }
+
+    pub(super) fn hosts(&self) -> &[String] {
+        &self.0.options.hosts
+    }
+
+    pub(super) fn pace(&self) -> Duration {
+        self.0.options.pace
+    }
+
+    pub(super) fn seats(&self) -> &Arc<Semaphore> {
+        &self.0.seats
+    }
+
+    pub(super) fn stopped(&self) -> watch::Receiver<bool> {
+        self.0.stopped.clone()
+    }
+
+    fn listeners(&self) -> usize {
+        self.0.options.events_max - self.0.seats.available_permits()
+    }
+}
+
+fn routes() -> Vec<(&'static str, MethodRouter<App>)> {
+    let mut routes = vec![
+        ("/healthz", get(health)),
+        ("/metrics", get(prometheus)),
+        ("/api/v1/federation", get(federation)),
+        ("/api/v1/nodes", get(nodes)),
+        ("/api/v1/nodes/{id}", get(node)),
+        ("/api/v1/rounds", get(rounds)),
+        ("/api/v1/draws", get(draws)),
+        ("/api/v1/events", get(events::events)),
+        ("/api/v1/commands/{command}", post(command)),
+    ];
+    for asset in ASSETS {
+        routes.push((
+            asset.path,
+            get(move || async move { ([(header::CONTENT_TYPE, asset.kind)], asset.text) }),
+        ));
+    }
+    routes
+}
+
+/// Every path that is served.
+pub fn paths() -> Vec<&'static str> {
+    routes().into_iter().map(|(path, _)| path).collect()
+}
+
+pub(super) fn router(app: App) -> Router {
+    let mut router = Router::new();
+    for (path, route) in routes() {
+        router = router.route(path, route);
+    }
+    router
+        .fallback(|| async {
+            problem(StatusCode::NOT_FOUND, "there is nothing here; see /api/v1/openapi.json")
+        })
+        .method_not_allowed_fallback(|| async {
+            problem(StatusCode::METHOD_NOT_ALLOWED, "not that way; see /api/v1/openapi.json")
+        })
+        .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
+        .layer(from_fn_with_state(app.clone(), gate::known_host))
+        .layer(from_fn(gate::headers))
+        .with_state(app)
+}
+
+/// An error as programs and people can read it.
+pub(super) fn problem(status: StatusCode, error: impl std::fmt::Display) -> Response {
+    answer(status, encoded(&json!({ "error": error.to_string() })))
+}
+
+fn answer(status: StatusCode, body: Bytes) -> Response {
+    (status, [(header::CONTENT_TYPE, "application/json")], body).into_response()
+}
+
+async fn health(State(app): State<App>) -> Response {
+    let (phase, connected, round) = app.board().read(|view| {
+        let overview = view.overview();
+        (overview.phase, overview.connected, overview.round)
+    });
+    // A federation that has failed needs its operator; one that lost its broker mends itself.
+    let (status, word) = match phase {
+        Phase::Failed => (StatusCode::SERVICE_UNAVAILABLE, "failed"),
+        _ => (StatusCode::OK, "ok"),
+    };
+    let body = json!({ "status": word, "phase": phase_word(phase), "round": round, "connected": connected });
+    answer(status, encoded(&body))
+}
+
+async fn prometheus(State(app): State<App>) -> Response {
+    let text = app.board().read(|view| metrics::text(view, app.listeners()));
+    ([(header::CONTENT_TYPE, metrics::KIND)], text).into_response()
+}
+
+async fn federation(State(app): State<App>) -> Response {
+    answer(StatusCode::OK, app.board().read(|view| encoded(view.overview())))
+}
+
+async fn nodes(State(app): State<App>) -> Response {
+    answer(StatusCode::OK, app.board().nodes_json())
+}
+
+async fn draws(State(app): State<App>) -> Response {
+    answer(StatusCode::OK, app.board().draws_json())
+}
+
+async fn node(State(app): State<App>, Path(id): Path<String>) -> Response {
+    let page = NodeId::new(&id).ok().and_then(|id| app.board().read(|view| view.node(&id)));
+    match page {
+        Some(page) => answer(StatusCode::OK, encoded(&page)),
+        None => problem(StatusCode::NOT_FOUND, "no such node has taken part; see /api/v1/nodes"),
+    }
+}
+
+#[derive(Deserialize)]
+struct Since {
+    #[serde(default)]
+    from: u32,
+}
+
+async fn rounds(State(app): State<App>, since: Result<Query<Since>, QueryRejection>) -> Response {
+    match since {
+        Ok(Query(Since { from })) => {
+            answer(StatusCode::OK, app.board().read(|view| encoded(&view.rounds(from))))
+        }
+        Err(_) => problem(StatusCode::BAD_REQUEST, "from is the number of a round"),
+    }
+}
+
+/// The body of the one command that needs one.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Remove {
+    node: NodeId,
+}
+
+async fn command(
+    State(app): State<App>,
+    Path(name): Path<String>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    if let Err(refused) = gate::may_command(&app, &headers) {
+        return refused;
+    }
+    let command = match name.as_str() {
+        "pause" => Command::Pause,
+        "resume" => Command::Resume,
+        "re-explore" => Command::Explore,
+        "remove" => match serde_json::from_slice(&body) {
+            Ok(Remove { node }) if app.board().read(|view| view.node(&node)).is_some() => {
+                Command::Remove(node)
+            }
+            Ok(_) => return problem(StatusCode::NOT_FOUND, "no such node has taken part; see /api/v1/nodes"),
+            Err(_) => return problem(StatusCode::BAD_REQUEST, "say which node: {\"node\": \"NAME\"}"),
+        },
+        _ => return problem(StatusCode::NOT_FOUND, "commands are pause, resume, re-explore and remove"),
+    };
+    tracing::info!(?command, "by the dashboard");
+    (app.0.commander)(command);
+    answer(StatusCode::ACCEPTED, encoded(&json!({ "accepted": name })))
+}

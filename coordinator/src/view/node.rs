@@ -1,0 +1,284 @@
+//! What is shown of one node.
+
+use std::collections::BTreeMap;
+
+use evenhand_protocol::identity::NodeId;
+use evenhand_protocol::message::Refusal;
+use serde::Serialize;
+
+use super::history::{Axis, Merge, Series, Span, Step};
+use super::words;
+use crate::federation::{Fate, NodeRound};
+
+/// A node in the table of all nodes.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct NodeRow {
+    /// Who.
+    pub id: NodeId,
+    /// Whether it is there.
+    pub present: bool,
+    /// The round in or after which the operator shut it out.
+    pub removed: Option<u32>,
+    /// ψ.
+    pub standing: f64,
+    /// Its standard error.
+    pub standing_error: f64,
+    /// ϱ.
+    pub probability: f64,
+    /// φ, when it was last measured.
+    pub contribution: Option<f64>,
+    /// How often it received the model.
+    pub drawn: u32,
+    /// The round it last did.
+    pub last_drawn: Option<u32>,
+    /// Rounds since.
+    pub staleness: u32,
+    /// Mean of that over the rounds since it enrolled.
+    pub staleness_mean: f64,
+    /// Loss of the model on its batch, when it last sent an update.
+    pub loss: Option<f64>,
+    /// Why it was asked in the last round, or not.
+    pub why: String,
+    /// What became of it then.
+    pub fate: String,
+    /// What it sent in all rounds, and was refused.
+    pub refused: u64,
+}
+
+/// Rounds by what became of the node.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Fates {
+    /// Its update counted.
+    pub arrived: u64,
+    /// It could not.
+    pub declined: u64,
+    /// What it sent was refused.
+    pub refused: u64,
+    /// It died.
+    pub died: u64,
+    /// The deadline passed.
+    pub missed: u64,
+}
+
+impl Fates {
+    pub(super) fn count(&mut self, fate: Fate) {
+        match fate {
+            Fate::Arrived { .. } => self.arrived += 1,
+            Fate::Declined(_) => self.declined += 1,
+            Fate::Refused(_) => self.refused += 1,
+            Fate::Died => self.died += 1,
+            Fate::Missed => self.missed += 1,
+            Fate::Idle => {}
+        }
+    }
+}
+
+/// One or several neighbouring rounds of a node.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Cell {
+    pub(super) drawn: u32,
+    standing: f32,
+    standing_error: f32,
+    staleness: u32,
+    /// Sum and number of φ, and of losses.
+    contributions: (f32, u32),
+    losses: (f32, u32),
+}
+
+impl Cell {
+    fn new(node: &NodeRound) -> Self {
+        Self {
+            drawn: u32::from(node.was_asked()),
+            standing: node.standing as f32,
+            standing_error: node.standing_error as f32,
+            staleness: node.staleness,
+            contributions: node.contribution.map_or((0.0, 0), |value| (value as f32, 1)),
+            losses: loss(node).map_or((0.0, 0), |value| (value as f32, 1)),
+        }
+    }
+}
+
+impl Merge for Cell {
+    fn merge(&mut self, later: Self) {
+        let sum = |a: (f32, u32), b: (f32, u32)| (a.0 + b.0, a.1 + b.1);
+        *self = Self {
+            drawn: self.drawn + later.drawn,
+            staleness: self.staleness.max(later.staleness),
+            contributions: sum(self.contributions, later.contributions),
+            losses: sum(self.losses, later.losses),
+            ..later
+        };
+    }
+}
+
+fn loss(node: &NodeRound) -> Option<f64> {
+    match node.fate {
+        Fate::Arrived { loss, .. } => Some(f64::from(loss)),
+        _ => None,
+    }
+}
+
+/// A stretch of a node's history, as it is shown.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct NodePoint {
+    /// The rounds it tells of.
+    #[serde(flatten)]
+    pub span: Span,
+    /// In how many of them it received the model.
+    pub drawn: u32,
+    /// ψ at the end.
+    pub standing: f32,
+    /// Its standard error.
+    pub standing_error: f32,
+    /// The longest wait in them, in rounds.
+    pub staleness: u32,
+    /// Mean φ.
+    pub contribution: Option<f32>,
+    /// Mean loss on its batches.
+    pub loss: Option<f32>,
+}
+
+/// All about one node.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct NodeView {
+    pub(super) row: NodeRow,
+    fates: Fates,
+    refusals: BTreeMap<Refusal, u64>,
+    samples: Option<u32>,
+    norm: Option<f64>,
+    online_loss: Option<f64>,
+    staleness_max: u32,
+    staleness_sum: u64,
+    rounds: u32,
+    history: Series<Cell>,
+}
+
+/// A node's own page.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct NodePage {
+    /// Grows with every change of the view.
+    pub version: u64,
+    /// What the table shows as well.
+    #[serde(flatten)]
+    pub row: NodeRow,
+    /// How its place among all is: 1 for the highest standing.
+    pub rank: usize,
+    /// Of so many.
+    pub of: usize,
+    /// Its longest wait, in rounds.
+    pub staleness_max: u32,
+    /// Rounds by what became of it.
+    pub fates: Fates,
+    /// What it sent and was refused, by reason.
+    #[serde(serialize_with = "words::refusals")]
+    pub refusals: BTreeMap<Refusal, u64>,
+    /// Samples behind its last update.
+    pub samples: Option<u32>,
+    /// Norm of its last update, as it arrived.
+    pub norm: Option<f64>,
+    /// Loss of its own forecasts, as it last told.
+    pub online_loss: Option<f64>,
+    /// Its rounds, oldest first.
+    pub history: Vec<NodePoint>,
+}
+
+impl NodeView {
+    pub(super) fn new(node: &NodeRound) -> Self {
+        let row = NodeRow {
+            id: node.node.clone(),
+            present: true,
+            removed: None,
+            standing: 0.0,
+            standing_error: 0.0,
+            probability: 0.0,
+            contribution: None,
+            drawn: 0,
+            last_drawn: None,
+            staleness: 0,
+            staleness_mean: 0.0,
+            loss: None,
+            why: String::new(),
+            fate: String::new(),
+            refused: 0,
+        };
+        Self {
+            row,
+            fates: Fates::default(),
+            refusals: BTreeMap::new(),
+            samples: None,
+            norm: None,
+            online_loss: None,
+            staleness_max: 0,
+            staleness_sum: 0,
+            rounds: 0,
+            history: Series::default(),
+        }
+    }
+
+    pub(super) fn close(&mut self, node: &NodeRound, axis: &Axis, step: Step) {
+        self.rounds += 1;
+        self.staleness_sum += u64::from(node.staleness);
+        self.staleness_max = self.staleness_max.max(node.staleness);
+        self.fates.count(node.fate);
+        for (refusal, count) in &node.refusals {
+            *self.refusals.entry(*refusal).or_default() += u64::from(*count);
+        }
+        if let Fate::Arrived { samples, online, norm, .. } = node.fate {
+            self.samples = Some(samples);
+            self.norm = Some(norm);
+            self.online_loss = online.map(|online| f64::from(online.loss)).or(self.online_loss);
+        }
+        self.history.put(axis, step, Cell::new(node));
+        let row = &mut self.row;
+        row.present = node.why != evenhand_protocol::message::Why::Absent && node.fate != Fate::Died;
+        row.removed = node.removed;
+        row.standing = node.standing;
+        row.standing_error = node.standing_error;
+        row.probability = node.sampling_probability;
+        row.contribution = node.contribution.or(row.contribution);
+        row.drawn = node.drawn;
+        row.last_drawn = node.last_drawn;
+        row.staleness = node.staleness;
+        row.staleness_mean = self.staleness_sum as f64 / f64::from(self.rounds);
+        row.loss = loss(node).or(row.loss);
+        row.why = words::why_word(node.why);
+        row.fate = words::fate_word(node.fate);
+        row.refused = self.refusals.values().sum();
+    }
+
+    pub(super) fn page(&self, version: u64, rank: usize, of: usize, axis: &Axis) -> NodePage {
+        let mean = |(sum, count): (f32, u32)| (count > 0).then(|| sum / count as f32);
+        let point = |(span, cell): (Span, &Cell)| NodePoint {
+            span,
+            drawn: cell.drawn,
+            standing: cell.standing,
+            standing_error: cell.standing_error,
+            staleness: cell.staleness,
+            contribution: mean(cell.contributions),
+            loss: mean(cell.losses),
+        };
+        NodePage {
+            version,
+            row: self.row.clone(),
+            rank,
+            of,
+            staleness_max: self.staleness_max,
+            fates: self.fates,
+            refusals: self.refusals.clone(),
+            samples: self.samples,
+            norm: self.norm,
+            online_loss: self.online_loss,
+            history: self.history.over(axis).map(point).collect(),
+        }
+    }
+
+    /// How often it was drawn, a character a span: `-` before it enrolled, `0` never to `9` always.
+    pub(super) fn draws(&self, axis: &Axis) -> String {
+        let before = std::iter::repeat_n('-', self.history.missing());
+        let share = |(span, cell): (Span, &Cell)| {
+            let ninths = (9 * cell.drawn).div_ceil(span.rounds()).min(9);
+            char::from(b'0' + ninths as u8)
+        };
+        before.chain(self.history.over(axis).map(share)).collect()
+    }
+}

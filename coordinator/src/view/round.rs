@@ -1,0 +1,99 @@
+//! What is shown of rounds.
+
+use evenhand_link::Traffic;
+use evenhand_protocol::message::Phase;
+use serde::Serialize;
+
+use super::history::Merge;
+use super::words;
+use crate::federation::RoundRecord;
+
+/// One round, or several neighbours of a long run.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RoundPoint {
+    /// The first round it tells of.
+    pub from: u32,
+    /// The last.
+    pub to: u32,
+    /// Exploring or exploiting, in the last.
+    #[serde(serialize_with = "words::phase")]
+    pub phase: Phase,
+    /// When the first was opened, in milliseconds since 1970.
+    pub opened_ms: u64,
+    /// When the last was closed.
+    pub closed_ms: u64,
+    /// Nodes asked, over all of them.
+    pub asked: u64,
+    /// Updates that counted, over all of them.
+    pub arrived: u64,
+    /// What was refused, over all of them.
+    pub refused: u64,
+    /// Mean loss of the model on the nodes' batches.
+    pub loss: Option<f64>,
+    /// The stop rule's last p.
+    pub p_value: Option<f64>,
+    /// β.
+    pub temperature: f64,
+    /// Mean over nodes of the rounds since each received the model, at the end.
+    pub staleness_mean: f64,
+    /// The longest of these.
+    pub staleness_max: u32,
+    /// Payload bytes from the coordinator since it started, at the end.
+    pub bytes_up: u64,
+    /// Payload bytes to it.
+    pub bytes_down: u64,
+    /// Seconds the coordinator spent on evaluating, merging and saving.
+    pub seconds: f64,
+}
+
+impl RoundPoint {
+    pub(super) fn new(record: &RoundRecord, seconds: f64, traffic: Traffic) -> Self {
+        let staying = record.nodes.iter().filter(|node| node.removed.is_none());
+        let (count, sum, longest) = staying.fold((0u32, 0u64, 0), |(count, sum, longest), node| {
+            (count + 1, sum + u64::from(node.staleness), node.staleness.max(longest))
+        });
+        let of_nodes = record.nodes.iter().flat_map(|node| node.refusals.values());
+        Self {
+            from: record.round,
+            to: record.round,
+            phase: record.phase,
+            opened_ms: record.opened.0,
+            closed_ms: record.closed.0,
+            asked: record.asked().count() as u64,
+            arrived: record.arrived() as u64,
+            refused: of_nodes.chain(record.strangers.values()).map(|count| u64::from(*count)).sum(),
+            loss: record.loss,
+            p_value: record.verdict.as_ref().and_then(|verdict| verdict.p_value),
+            temperature: record.temperature,
+            staleness_mean: if count == 0 { 0.0 } else { sum as f64 / f64::from(count) },
+            staleness_max: longest,
+            bytes_up: traffic.bytes_up,
+            bytes_down: traffic.bytes_down,
+            seconds,
+        }
+    }
+}
+
+impl Merge for RoundPoint {
+    fn merge(&mut self, later: Self) {
+        let weight = |point: &Self| f64::from(point.to - point.from + 1);
+        let loss = match (self.loss, later.loss) {
+            (Some(before), Some(after)) => {
+                let (w, v) = (weight(self), weight(&later));
+                Some((w * before + v * after) / (w + v))
+            }
+            (before, after) => before.or(after),
+        };
+        *self = Self {
+            from: self.from,
+            opened_ms: self.opened_ms,
+            asked: self.asked + later.asked,
+            arrived: self.arrived + later.arrived,
+            refused: self.refused + later.refused,
+            loss,
+            p_value: later.p_value.or(self.p_value),
+            seconds: self.seconds + later.seconds,
+            ..later
+        };
+    }
+}

@@ -1,0 +1,59 @@
+//! Real nodes in this process, each with its own link to a broker.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use evenhand_fleet::demo::{DemoArgs, Plan};
+use evenhand_fleet::transport::Fleet;
+use evenhand_models::LoadOptions;
+use evenhand_node::config::Config;
+use evenhand_node::library::Library;
+use evenhand_node::shell::{self, NodeError, Workshop};
+use evenhand_protocol::identity::FederationId;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+/// The demo's households and rules, with so many nodes and rounds.
+pub fn fleet(name: &str, nodes: usize, rounds: u32) -> Fleet {
+    let args = DemoArgs { nodes, rounds, window: Some(6), ..Default::default() };
+    let federation = FederationId::new(name).unwrap();
+    Plan::new(&args).unwrap().fleet(federation).unwrap().0
+}
+
+/// The configuration of every node of a fleet.
+pub fn configs(fleet: &Fleet, broker_url: &str) -> Vec<Config> {
+    fleet.houses.iter().map(|house| fleet.node_config(house, broker_url, false)).collect()
+}
+
+/// Nodes that run until they are told to stop.
+#[derive(Debug)]
+pub struct Houses {
+    stop: watch::Sender<bool>,
+    nodes: JoinSet<Result<(), NodeError>>,
+}
+
+impl Houses {
+    /// Starts a node for every configuration.
+    pub fn start(configs: Vec<Config>) -> Self {
+        let library = Arc::new(Library::new(None, LoadOptions::default()));
+        let workshop = Arc::new(Workshop::new(library, 2));
+        let stop = watch::Sender::new(false);
+        let mut nodes = JoinSet::new();
+        for config in configs {
+            let (workshop, stop) = (Arc::clone(&workshop), stop.subscribe());
+            nodes.spawn(async move { shell::run(&config, workshop, stop).await });
+        }
+        Self { stop, nodes }
+    }
+
+    /// Has all of them leave in order.
+    pub async fn stop(mut self) {
+        self.stop.send_replace(true);
+        while let Some(ended) = self.nodes.join_next().await {
+            ended.unwrap().unwrap();
+        }
+    }
+}
+
+/// How long a first connection may take on a busy machine.
+pub const PATIENCE: Duration = Duration::from_secs(60);
