@@ -24,4 +24,4 @@ pub trait Engine: Backend {
 }
 
 #[cfg(feature = "ndarray")]
-impl Engine for burn_ndarray::NdArray {}
+impl Engine for crate::backend::NdArray {}

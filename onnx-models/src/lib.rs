@@ -37,6 +37,16 @@ mod seed;
 pub mod shipped;
 mod train;
 
+/// What this build can train on, chosen by features.
+pub mod backend {
+    #[cfg(feature = "flex")]
+    pub use burn_flex::Flex;
+    /// Deprecated by its authors in favour of burn-flex; here it is the second opinion on every gradient.
+    #[cfg(feature = "ndarray")]
+    #[allow(deprecated)]
+    pub type NdArray = burn_ndarray::NdArray;
+}
+
 pub use engine::Engine;
 pub use error::{GraphError, ModelError, NodeError, TensorError};
 pub use infer::Predictor;

@@ -18,10 +18,10 @@ use crate::model::Model;
 
 /// The backend that this build trains on.
 #[cfg(feature = "flex")]
-pub type DefaultBackend = burn_flex::Flex;
+pub type DefaultBackend = crate::backend::Flex;
 /// The backend that this build trains on.
 #[cfg(all(feature = "ndarray", not(feature = "flex")))]
-pub type DefaultBackend = burn_ndarray::NdArray;
+pub type DefaultBackend = crate::backend::NdArray;
 #[cfg(not(any(feature = "flex", feature = "ndarray")))]
 compile_error!("choose a backend: feature `flex` (default) or `ndarray`");
 

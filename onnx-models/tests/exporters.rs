@@ -1,8 +1,13 @@
 //! Files of both PyTorch exporters, of several operator sets, load unchanged and train as in PyTorch.
 #![allow(clippy::unwrap_used)]
 
-use evenhand_models::{Batch, LoadOptions, Loss, Model, ModelError, Predictor, Targets, Trainer};
+mod support;
+
+use evenhand_models::{Batch, Engine, LoadOptions, Loss, Model, ModelError, Predictor, Targets};
 use serde_json::Value;
+use support::{on_every_backend, trainer};
+
+on_every_backend!(files_of_both_exporters_train_as_in_pytorch);
 
 fn floats(value: &Value) -> Vec<f32> {
     value.as_array().unwrap().iter().map(|v| v.as_f64().unwrap() as f32).collect()
@@ -18,7 +23,7 @@ fn load(bytes: &[u8], record: &Value) -> Model {
     }
 }
 
-fn check(path: &std::path::Path, record: &Value) -> Result<(), String> {
+fn check<B: Engine>(path: &std::path::Path, record: &Value) -> Result<(), String> {
     let model = load(&std::fs::read(path).unwrap(), record);
     let weights = model.initial_weights();
     let loss: Loss = record["loss"].as_str().unwrap().parse().unwrap();
@@ -38,7 +43,7 @@ fn check(path: &std::path::Path, record: &Value) -> Result<(), String> {
             false => Err(format!("{what}: {} for {} values, off by {off}", found.len(), expected.len())),
         }
     };
-    let mut trainer = Trainer::new(&model);
+    let mut trainer = trainer::<B>(&model);
     let (output, _) = trainer.forward(&weights, &batch.inputs, &batch.shape).map_err(|e| e.to_string())?;
     close("output", &output, &floats(&record["output"]), 1e-5)?;
     let found = trainer.gradient(&weights, &batch, loss).map_err(|e| e.to_string())?;
@@ -54,8 +59,7 @@ fn check(path: &std::path::Path, record: &Value) -> Result<(), String> {
     close("batch of one", &first, &output[..output.len() / batch.shape[0]], 1e-5)
 }
 
-#[test]
-fn files_of_both_exporters_train_as_in_pytorch() {
+fn files_of_both_exporters_train_as_in_pytorch<B: Engine>() {
     let folder = format!("{}/tests/exporters", env!("CARGO_MANIFEST_DIR"));
     let (mut seen, mut wrong) = (0, Vec::new());
     for entry in std::fs::read_dir(folder).unwrap() {
@@ -66,7 +70,7 @@ fn files_of_both_exporters_train_as_in_pytorch() {
         let name = path.file_name().unwrap().to_str().unwrap().to_owned();
         let record = path.with_file_name(format!("{}.json", name.split('.').next().unwrap()));
         let record = serde_json::from_slice(&std::fs::read(record).unwrap()).unwrap();
-        if let Err(error) = check(&path, &record) {
+        if let Err(error) = check::<B>(&path, &record) {
             wrong.push(format!("{name}: {error}"));
         }
         seen += 1;

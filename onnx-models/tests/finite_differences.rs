@@ -6,9 +6,11 @@
 
 mod support;
 
-use evenhand_models::{Batch, LoadOptions, Loss, Model, Predictor, Targets, Trainer};
+use evenhand_models::{Batch, Engine, LoadOptions, Loss, Model, Predictor, Targets};
 use support::Attr::{Float, Int, Ints, Tensor, Text, Texts};
-use support::{Builder, Dim, next, uniform};
+use support::{Builder, Dim, next, on_every_backend, trainer, uniform};
+
+on_every_backend!(gradients_are_those_of_finite_differences, tract_computes_the_same_outputs);
 
 type Build = fn(&mut Builder, &mut u64);
 
@@ -195,13 +197,12 @@ fn build(case: &Case) -> (Model, Vec<f32>) {
     (model.unwrap_or_else(|error| panic!("{}: {error}", case.name)), x)
 }
 
-#[test]
-fn gradients_are_those_of_finite_differences() {
+fn gradients_are_those_of_finite_differences<B: Engine>() {
     let mut wrong: Vec<String> = Vec::new();
     for case in CASES {
         let (model, inputs) = build(case);
         let weights = model.initial_weights();
-        let mut trainer = Trainer::new(&model);
+        let mut trainer = trainer::<B>(&model);
         let (output, _) = trainer.forward(&weights, &inputs, case.shape).unwrap();
         let mut seed = 11;
         let targets = Targets::Values(output.iter().map(|v| v + uniform(&mut seed)).collect());
@@ -229,13 +230,12 @@ fn gradients_are_those_of_finite_differences() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-#[test]
-fn tract_computes_the_same_outputs() {
+fn tract_computes_the_same_outputs<B: Engine>() {
     let mut wrong: Vec<String> = Vec::new();
     for case in CASES {
         let (model, inputs) = build(case);
         let weights = model.initial_weights();
-        let (burn, _) = Trainer::new(&model).forward(&weights, &inputs, case.shape).unwrap();
+        let (burn, _) = trainer::<B>(&model).forward(&weights, &inputs, case.shape).unwrap();
         let tract = Predictor::new(&model, &weights).unwrap().predict(&inputs, case.shape);
         let scale = burn.iter().fold(1.0f32, |max, v| v.abs().max(max));
         match tract {

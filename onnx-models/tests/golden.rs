@@ -1,10 +1,20 @@
 //! Gradients against PyTorch's, in double precision where it has them.
 #![allow(clippy::unwrap_used)]
 
+mod support;
+
 use std::collections::BTreeMap;
 
-use evenhand_models::{Batch, LoadOptions, Loss, Model, Predictor, Targets, Trainer};
+use evenhand_models::{Batch, Engine, LoadOptions, Loss, Model, Predictor, Targets};
 use serde_json::Value;
+use support::{on_every_backend, trainer};
+
+on_every_backend!(
+    mlp_with_squared_error,
+    mlp_with_cross_entropy,
+    rnn_as_one_operator_and_unrolled,
+    cnn_by_hand_and_from_both_exporters,
+);
 
 /// Relative to the largest component of each tensor.
 const TOLERANCE: f32 = 1e-4;
@@ -40,12 +50,18 @@ fn assert_close(what: &str, found: &[f32], expected: &[f32], tolerance: f32) {
     assert!(worst <= tolerance * scale, "{what}: off by {worst:e} where the largest is {scale:e}");
 }
 
-fn check(file: &str, batch: &Batch, loss: Loss, expected_loss: f64, gradients: &BTreeMap<String, Vec<f32>>) {
+fn check<B: Engine>(
+    file: &str,
+    batch: &Batch,
+    loss: Loss,
+    expected_loss: f64,
+    gradients: &BTreeMap<String, Vec<f32>>,
+) {
     // Initial states are part of one of the files; PyTorch does not train them.
     let options = LoadOptions { trainable: Some(gradients.keys().cloned().collect()), ..Default::default() };
     let model = Model::load(&read(file), &options).unwrap();
     let weights = model.initial_weights();
-    let found = Trainer::new(&model).gradient(&weights, batch, loss).unwrap();
+    let found = trainer::<B>(&model).gradient(&weights, batch, loss).unwrap();
     assert!(
         (f64::from(found.loss) - expected_loss).abs() < 1e-5,
         "{file}: loss {} for {expected_loss}",
@@ -56,7 +72,7 @@ fn check(file: &str, batch: &Batch, loss: Loss, expected_loss: f64, gradients: &
         let part = &found.gradient[parameter.offset..parameter.offset + parameter.len()];
         assert_close(&format!("{file} {}", parameter.name), part, &gradients[&parameter.name], TOLERANCE);
     }
-    let burn = Trainer::new(&model).forward(&weights, &batch.inputs, &batch.shape).unwrap().0;
+    let burn = trainer::<B>(&model).forward(&weights, &batch.inputs, &batch.shape).unwrap().0;
     let tract = Predictor::new(&model, &weights).unwrap().predict(&batch.inputs, &batch.shape).unwrap();
     assert_close(&format!("{file}: tract against burn"), &tract, &burn, 1e-5);
 }
@@ -65,36 +81,32 @@ fn gradients(value: &Value) -> BTreeMap<String, Vec<f32>> {
     value.as_object().unwrap().iter().map(|(name, tensor)| (name.clone(), floats(tensor))).collect()
 }
 
-#[test]
-fn mlp_with_squared_error() {
+fn mlp_with_squared_error<B: Engine>() {
     let golden = json("e_mlp_mse.json");
     let targets = Targets::Values(floats(&golden["target"]));
     let batch = Batch { inputs: floats(&golden["x"]), shape: shape(&golden["x"]), targets };
     let loss = golden["loss_f64"].as_f64().unwrap();
-    check("e_mlp_mse.onnx", &batch, Loss::Mse, loss, &gradients(&golden["grads_f64"]));
+    check::<B>("e_mlp_mse.onnx", &batch, Loss::Mse, loss, &gradients(&golden["grads_f64"]));
 }
 
-#[test]
-fn mlp_with_cross_entropy() {
+fn mlp_with_cross_entropy<B: Engine>() {
     let golden = json("e_mlp_ce.json");
     let targets = classes(&golden["target"]);
     let batch = Batch { inputs: floats(&golden["x"]), shape: shape(&golden["x"]), targets };
     let loss = golden["loss_f64"].as_f64().unwrap();
-    check("e_mlp_ce.onnx", &batch, Loss::CrossEntropy, loss, &gradients(&golden["grads_f64"]));
+    check::<B>("e_mlp_ce.onnx", &batch, Loss::CrossEntropy, loss, &gradients(&golden["grads_f64"]));
 }
 
-#[test]
-fn rnn_as_one_operator_and_unrolled() {
+fn rnn_as_one_operator_and_unrolled<B: Engine>() {
     let golden = json("e_rnn.json");
     let targets = Targets::Values(floats(&golden["target"]));
     let batch = Batch { inputs: floats(&golden["x"]), shape: shape(&golden["x"]), targets };
     let loss = golden["loss_f64"].as_f64().unwrap();
-    check("e_rnn_op.onnx", &batch, Loss::Mse, loss, &gradients(&golden["grads_op_f64"]));
-    check("e_rnn_unrolled.onnx", &batch, Loss::Mse, loss, &gradients(&golden["grads_unrolled_f64"]));
+    check::<B>("e_rnn_op.onnx", &batch, Loss::Mse, loss, &gradients(&golden["grads_op_f64"]));
+    check::<B>("e_rnn_unrolled.onnx", &batch, Loss::Mse, loss, &gradients(&golden["grads_unrolled_f64"]));
 }
 
-#[test]
-fn cnn_by_hand_and_from_both_exporters() {
+fn cnn_by_hand_and_from_both_exporters<B: Engine>() {
     let golden = json("e_mnist_cnn.json");
     let bytes = read("e_mnist_cnn.f32");
     let mut values = bytes.as_chunks::<4>().0.iter().map(|word| f32::from_le_bytes(*word));
@@ -116,6 +128,6 @@ fn cnn_by_hand_and_from_both_exporters() {
         "e_mnist_cnn_torch_export_torchscript.onnx",
         "e_mnist_cnn_torch_export_dynamo.onnx",
     ] {
-        check(file, &batch, Loss::Nll, loss, &gradients);
+        check::<B>(file, &batch, Loss::Nll, loss, &gradients);
     }
 }

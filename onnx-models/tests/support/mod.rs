@@ -1,11 +1,62 @@
 //! A small builder of ONNX files for tests.
-#![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
+#![allow(dead_code, unused_imports, unused_macros, unreachable_pub, clippy::unwrap_used)]
 
+use evenhand_models::{Batch, Engine, LoadOptions, Loss, Model, Targets, Trainer, shipped};
 use prost::Message;
 use tract_onnx::pb;
 use tract_onnx::pb::attribute_proto::AttributeType;
 use tract_onnx::pb::tensor_proto::DataType;
 use tract_onnx::pb::tensor_shape_proto::dimension::Value as DimValue;
+
+/// Runs each of these functions, generic over the backend, as a test on every backend this build has.
+macro_rules! on_every_backend {
+    ($($test:ident),+ $(,)?) => {
+        #[cfg(feature = "flex")]
+        mod flex {
+            $(#[test] fn $test() { super::$test::<evenhand_models::backend::Flex>() })+
+        }
+        #[cfg(feature = "ndarray")]
+        mod ndarray {
+            $(#[test] fn $test() { super::$test::<evenhand_models::backend::NdArray>() })+
+        }
+    };
+}
+pub(crate) use on_every_backend;
+
+pub fn trainer<B: Engine>(model: &Model) -> Trainer<B> {
+    Trainer::on(model, 0)
+}
+
+pub fn shipped_model(name: &str) -> Model {
+    Model::load(shipped::by_name(name).unwrap(), &LoadOptions::default()).unwrap()
+}
+
+pub fn load(b: &Builder) -> Model {
+    Model::load(&b.bytes(), &LoadOptions::default()).unwrap()
+}
+
+/// A batch that suits a shipped model: classes for one that ends in log-probabilities, values for the others.
+pub fn batch(model: &Model, samples: usize, steps: usize, seed: &mut u64) -> (Batch, Loss) {
+    let free = |index: usize| if index == 0 { samples } else { steps };
+    let shape: Vec<usize> =
+        model.input_shape().iter().enumerate().map(|(index, size)| size.unwrap_or(free(index))).collect();
+    let inputs = (0..shape.iter().product()).map(|_| uniform(seed)).collect();
+    let width = model.output_shape().last().copied().flatten().unwrap_or(1);
+    let (targets, loss) = match model.metadata()["evenhand.loss"].parse().unwrap() {
+        loss @ (Loss::Nll | Loss::CrossEntropy) => {
+            (Targets::Classes((0..samples).map(|_| next(seed) as u32 % width as u32).collect()), loss)
+        }
+        loss => (Targets::Values((0..samples * width).map(|_| uniform(seed)).collect()), loss),
+    };
+    (Batch { inputs, shape, targets }, loss)
+}
+
+/// The largest difference, relative to the largest value.
+pub fn off(found: &[f32], expected: &[f32]) -> f32 {
+    assert_eq!(found.len(), expected.len());
+    let scale = expected.iter().fold(1e-12f32, |max, v| max.max(v.abs()));
+    found.iter().zip(expected).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max) / scale
+}
 
 /// A dimension: fixed if positive, free with this name otherwise.
 #[derive(Clone, Copy)]
