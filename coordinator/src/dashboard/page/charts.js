@@ -1,7 +1,7 @@
 // The figures of the overview and of a node's page.
 
 import { bytes, capital, count, fixed, html, number, plain, rounds, svg, table } from './dom.js';
-import { Figure, Frame, extent, inspectable } from './plot.js';
+import { Figure, Frame, decimals, extent, inspectable, ticks } from './plot.js';
 
 const HEIGHT = 270;
 /// Up to so many nodes, each is a row with its name; beyond, nodes are ranked.
@@ -52,7 +52,7 @@ function ofNodes(width, nodes, item) {
   return nodes.length <= NAMED_MAX ? named(width, nodes, item) : ranked(width, nodes, item);
 }
 
-function named(width, nodes, { name, value, spread = () => 0, level, format = number, text, bars, description }) {
+function named(width, nodes, { name, value, spread = () => 0, level, format = (it) => number(it, 3), text, bars, whole, description }) {
   const row = nodes.length > 14 ? 21 : 25;
   const top = 24;
   const height = top + nodes.length * row + 40;
@@ -65,12 +65,11 @@ function named(width, nodes, { name, value, spread = () => 0, level, format = nu
   const x = (at) => left + ((at - low) / (high - low)) * (right - left);
   const drawing = svg('svg', { width, height, viewBox: `0 0 ${width} ${height}`, role: 'img', 'aria-label': description });
   const bottom = top + nodes.length * row;
-  const step = (high - low) / 4;
-  for (let i = 0; i <= 4; i += 1) {
-    const at = low + i * step;
+  const found = ticks(low, high, width > 500 ? 5 : 3, whole);
+  for (const at of found.at) {
     drawing.append(
-      svg('line', { class: Math.abs(at) < step * 1e-6 ? 'axis' : 'grid', x1: x(at), x2: x(at), y1: top - 4, y2: bottom }),
-      svg('text', { x: x(at), y: bottom + 16, 'text-anchor': 'middle' }, format(at, 3)),
+      svg('line', { class: Math.abs(at) < found.step * 1e-6 ? 'axis' : 'grid', x1: x(at), x2: x(at), y1: top - 4, y2: bottom }),
+      svg('text', { x: x(at), y: bottom + 16, 'text-anchor': 'middle' }, fixed(at, decimals(found.step))),
     );
   }
   if (level) {
@@ -93,7 +92,7 @@ function named(width, nodes, { name, value, spread = () => 0, level, format = nu
         svg('circle', { class: node.present ? 'dot' : 'dot away', r: 4.5, cx: at, cy: y }),
       );
     }
-    drawing.append(svg('text', { x: width, y: y + 4, 'text-anchor': 'end' }, format(value(node), 3)));
+    drawing.append(svg('text', { x: width, y: y + 4, 'text-anchor': 'end' }, format(value(node))));
     return { x: at, y, text: text(node) };
   });
   drawing.append(svg('text', { class: 'axis-name', x: right, y: height - 4, 'text-anchor': 'end' }, name));
@@ -153,7 +152,7 @@ export class Overview {
   draw({ overview, points, nodes }) {
     const { changes, stop_rule: rule } = overview;
     const alpha = rule.rule === 'paper' ? `α = ${rule.threshold}` : `level ${rule.threshold}`;
-    this.p.note.textContent = `Hotelling’s T² on ${rule.watched} watched nodes, window of ${rule.window} rounds. Measuring ends when p reaches ${alpha}.`;
+    this.p.note.textContent = `Hotelling’s T² on ${rule.watched} watched nodes; measuring ends when p reaches ${alpha}.`;
     const p = [{ label: 'p', value: (point) => point.p_value }];
     const ended = changes.findLast((change, index) => change.phase === 'exploiting' && changes[index - 1]?.phase === 'exploring');
     this.p.show((width) => overRounds(width, points, changes, {
@@ -181,13 +180,13 @@ export class Overview {
       ? 'Equal while contributions are measured.'
       : `Odds ϱ of one of ${overview.draws.k} draws a round; temperature β = ${number(overview.draws.temperature, 3)}.`;
     this.odds.show((width) => ofNodes(width, ordered, {
-      name: 'sampling probability ϱ', value: (node) => node.probability, bars: true, format: (value) => number(value, 3),
+      name: 'sampling probability ϱ', value: (node) => node.probability, bars: true,
       level: { value: equal, text: 'equal share' }, text: (node) => `${node.id}\nϱ ${number(node.probability)}`,
       description: `Sampling probabilities of ${count(ordered.length)} nodes; an equal share is ${number(equal, 3)}.`,
     }), () => nodesTable('Sampling probabilities', ordered, [['sampling probability ϱ', (n) => number(n.probability)]]));
 
     this.waiting.show((width) => ofNodes(width, ordered, {
-      name: 'rounds since last received', value: (node) => node.staleness, bars: true, whole: true, format: (value) => number(value, 3),
+      name: 'rounds since last received', value: (node) => node.staleness, bars: true, whole: true, format: count,
       text: (node) => `${node.id}\nwaits ${count(node.staleness)} rounds, on average ${fixed(node.staleness_mean, 2)}`,
       description: `Rounds since each node received the model: mean ${fixed(overview.staleness.mean, 2)}, longest ${overview.staleness.max}.`,
     }), () => nodesTable('Staleness', ordered, [['now', (n) => count(n.staleness)], ['mean', (n) => fixed(n.staleness_mean, 2)]]));

@@ -27,7 +27,7 @@ export class Heat {
       .sort((a, b) => standing.get(b.id).standing - standing.get(a.id).standing);
     const spans = draws.spans;
     const wide = spans.length > 0 ? spans[0].to - spans[0].from + 1 : 1;
-    this.figure.note.textContent = `One row a node, from the highest standing to the lowest; one column ${wide === 1 ? 'a round' : `${count(wide)} rounds`}. The darker, the more often the node received the model.`;
+    this.figure.note.textContent = `One row a node, from the highest standing to the lowest; one column ${wide === 1 ? 'a round' : `${count(wide)} rounds`}. The stronger the colour, the more often the node received the model.`;
     this.figure.show(
       (width) => (rows.length > 0 && spans.length > 0 ? this.#paint(width, rows, spans) : null),
       () => table('Draws', ['node', 'received the model', 'last in round'], rows.slice(0, 200).map(({ id }) => {
@@ -77,7 +77,7 @@ export class Heat {
     pen.fillStyle = colour('--soft');
     pen.textAlign = 'center';
     const last = spans.at(-1).to;
-    for (const at of ticks(1, last, Math.floor(width / 110), true).at) {
+    for (const at of [1, ...ticks(1, last, Math.floor(width / 110), true).at.filter((round) => round > last / 40)]) {
       const index = spans.findIndex((span) => span.to >= at);
       if (index >= 0 && at >= 1) pen.fillText(count(at), left + (index + 0.5) * cellWidth, high + 12);
     }

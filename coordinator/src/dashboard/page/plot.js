@@ -35,7 +35,8 @@ export function extent(values, { zero = false } = {}) {
   return [Math.floor(low / step + 1e-9) * step, Math.ceil(high / step - 1e-9) * step];
 }
 
-function decimals(step) {
+/// Digits after the point that tell multiples of a step apart.
+export function decimals(step) {
   for (let n = 0; n < 7; n += 1) if (Math.abs(step * 10 ** n - Math.round(step * 10 ** n)) < 1e-6) return n;
   return 7;
 }
@@ -113,7 +114,8 @@ export class Frame {
       );
     }
     this.svg.append(svg('line', { class: 'axis', x1: this.left, x2: this.right, y1: this.bottom, y2: this.bottom }));
-    for (const at of ticks(x.low, x.high, Math.floor(width / 90), true).at) {
+    const found = ticks(x.low, x.high, Math.floor(width / 90), true).at.filter((at) => at > x.low && this.x(at) - this.left > 30);
+    for (const at of [x.low, ...found]) {
       this.svg.append(
         svg('line', { class: 'axis', x1: this.x(at), x2: this.x(at), y1: this.bottom, y2: this.bottom + 4 }),
         svg('text', { x: this.x(at), y: this.bottom + 17, 'text-anchor': 'middle' }, at.toLocaleString('en')),
