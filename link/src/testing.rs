@@ -83,6 +83,11 @@ impl Mosquitto {
         self.signal("-STOP");
     }
 
+    /// Lets a frozen one go on.
+    pub fn thaw(&self) {
+        self.signal("-CONT");
+    }
+
     /// Ends it in order, so that a persistent one writes down what it holds.
     pub fn stop(&mut self) {
         if let Some(mut process) = self.process.take() {

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use evenhand_protocol::message::Message;
+use evenhand_protocol::message::{Declined, Message};
 use evenhand_protocol::topic::Channel;
 
 use crate::core::{Card, Effect, GraphOutcome, Input, Node, Settings};
@@ -114,7 +114,8 @@ impl<S: Source> Inline<S> {
             }
             Effect::Train(job) => {
                 let begin = Instant::now();
-                let outcome = self.library.find(job.graph).and_then(|model| job.run(&model).ok());
+                let model = self.library.find(job.graph);
+                let outcome = model.and_then(|model| job.run(&model).ok()).ok_or(Declined::TrainingFailed);
                 self.training += begin.elapsed();
                 Some(Input::Trained { ticket: job.ticket, outcome })
             }
@@ -122,7 +123,7 @@ impl<S: Source> Inline<S> {
                 let value = prediction.run(&self.library.find(prediction.graph)?).ok()?;
                 Some(Input::Predicted { for_ms: prediction.query.for_ms, value })
             }
-            Effect::Persist | Effect::Publish { .. } => None,
+            Effect::Announce(_) | Effect::Journal(_) | Effect::Persist | Effect::Publish { .. } => None,
         }
     }
 }

@@ -4,9 +4,11 @@
 //! [`shell`] over MQTT, [`inline`] within the simulated fleet.
 
 pub mod atomic;
+pub mod command;
 pub mod config;
 pub mod core;
 pub mod inline;
+pub mod journal;
 pub mod library;
 pub mod reading;
 pub mod shell;

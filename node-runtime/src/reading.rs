@@ -45,6 +45,27 @@ pub enum Intake {
     Rows(Vec<Row>),
 }
 
+/// What a node took in already: a source goes on behind it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Position {
+    /// The time of the newest reading, if there is one.
+    pub newest_ms: Option<i64>,
+    /// How many labelled rows.
+    pub rows: u64,
+}
+
+impl Position {
+    /// Moves behind `intake`.
+    pub fn advance(&mut self, intake: &Intake) {
+        match intake {
+            Intake::Readings(readings) => {
+                self.newest_ms = readings.last().map(|newest| newest.time_ms).or(self.newest_ms);
+            }
+            Intake::Rows(rows) => self.rows += rows.len() as u64,
+        }
+    }
+}
+
 impl Intake {
     /// How many readings or rows there are.
     pub fn len(&self) -> usize {

@@ -1,6 +1,8 @@
 //! Carrying out what the core wants computed.
 
-use evenhand_models::{Loss, Model, ModelError, Predictor, Sgd, Trainer};
+use std::borrow::Cow;
+
+use evenhand_models::{Batch, Loss, Model, ModelError, Predictor, Sgd, Targets, Trainer};
 use evenhand_protocol::identity::Digest;
 use evenhand_protocol::message::{LossKind, UpdateKind};
 
@@ -12,7 +14,7 @@ impl Job {
         let mut trainer: Trainer = Trainer::on(model, self.seed);
         let loss = loss(self.loss);
         let online_loss = match &self.own {
-            Some(own) => Some(trainer.evaluate(own, &self.batch, loss)?.loss),
+            Some(own) => Some(trainer.evaluate(own, &last(&self.batch, self.fresh), loss)?.loss),
             None => None,
         };
         match self.kind {
@@ -28,6 +30,26 @@ impl Job {
             }
         }
     }
+}
+
+/// The last `count` samples of a batch.
+fn last(batch: &Batch, count: usize) -> Cow<'_, Batch> {
+    let samples = batch.samples();
+    if count >= samples {
+        return Cow::Borrowed(batch);
+    }
+    let first = samples - count;
+    let targets = match &batch.targets {
+        Targets::Values(values) => Targets::Values(values[first * values.len() / samples..].to_vec()),
+        Targets::Classes(classes) => Targets::Classes(classes[first..].to_vec()),
+        Targets::Chosen { columns, values } => {
+            Targets::Chosen { columns: columns[first..].to_vec(), values: values[first..].to_vec() }
+        }
+    };
+    let inputs = batch.inputs[first * batch.inputs.len() / samples..].to_vec();
+    let mut shape = batch.shape.clone();
+    shape[0] = count;
+    Cow::Owned(Batch { inputs, shape, targets })
 }
 
 impl Prediction {

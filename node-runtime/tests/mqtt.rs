@@ -4,148 +4,25 @@
 use std::sync::Arc;
 
 use evenhand_link::testing::Mosquitto;
-use evenhand_link::{Events, Link, LinkEvent, LinkOptions, Outbox};
-use evenhand_models::{LoadOptions, Loss, Model, Trainer, shipped};
+use evenhand_models::{LoadOptions, Loss, Model, Trainer};
 use evenhand_node::config::Config;
 use evenhand_node::library::Library;
 use evenhand_node::shell::{self, NodeError, Workshop};
 use evenhand_node::source::household::Household;
 use evenhand_node::window::Series;
 use evenhand_node::{config::SourceSection, reading::Intake, source::Source};
-use evenhand_protocol::codec::{CodecKind, EncodedUpdate};
-use evenhand_protocol::identity::{Digest, FederationId, NodeId};
-use evenhand_protocol::message::{
-    Answer, Birth, Life, LossKind, Manifest, Message, Order, Phase, Status, Train, Update, UpdateKind,
-};
-use evenhand_protocol::topic::{self, Channel};
+use evenhand_protocol::codec::EncodedUpdate;
+use evenhand_protocol::identity::Digest;
+use evenhand_protocol::message::{Answer, Update};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+// Each test binary uses its own part of it.
+#[allow(dead_code)]
+mod support;
+use support::coordinator::{Coordinator, SAMPLES_MAX as SAMPLES};
+
 const PER_ROUND: usize = 40;
-const SAMPLES: u32 = 16;
-
-struct Coordinator {
-    federation: FederationId,
-    node: NodeId,
-    model: Model,
-    outbox: Outbox,
-    events: Events,
-}
-
-impl Coordinator {
-    fn connect(broker: &Mosquitto) -> Self {
-        let federation = FederationId::new("town").unwrap();
-        let mut options = LinkOptions::new(broker.broker(), "coordinator");
-        options.subscriptions = vec![
-            topic::every_node(&federation, Channel::Status),
-            topic::every_node(&federation, Channel::Update),
-        ];
-        let (outbox, events) = Link::connect(options).unwrap();
-        let model = Model::load(shipped::ELECTRICITY_RNN, &LoadOptions::default()).unwrap();
-        Self { federation, node: NodeId::new("m1").unwrap(), model, outbox, events }
-    }
-
-    fn graph(&self) -> Digest {
-        Digest(self.model.digest())
-    }
-
-    async fn order(&self, order: Order) {
-        let topic = topic::node(&self.federation, &self.node, Channel::Task);
-        self.outbox.publish(&topic, &Message::Order(order), false).await.unwrap();
-    }
-
-    async fn announce(&self, round: u32) {
-        let manifest = Manifest {
-            federation: self.federation.clone(),
-            graph: self.graph(),
-            parameters: self.model.dim() as u32,
-            phase: Phase::Exploring,
-            round,
-        };
-        let topic = topic::manifest(&self.federation);
-        self.outbox.publish(&topic, &Message::Manifest(manifest), true).await.unwrap();
-    }
-
-    async fn send_graph(&self) {
-        let onnx = shipped::ELECTRICITY_RNN.to_vec();
-        self.order(Order::Graph { graph: self.graph(), onnx }).await;
-    }
-
-    async fn train(&self, round: u32, weights: &[f32], with_weights: bool) {
-        self.order(Order::Train(Train {
-            round,
-            weights_digest: Digest::of_weights(weights),
-            weights: with_weights.then(|| weights.to_vec()),
-            loss: LossKind::Mse,
-            samples_max: SAMPLES,
-            kind: UpdateKind::Gradient,
-            codec: CodecKind::F32,
-            deadline_ms: 60_000,
-        }))
-        .await;
-    }
-
-    /// The next message from the node that `wanted` accepts.
-    async fn hear<T>(&mut self, mut wanted: impl FnMut(Message) -> Option<T>) -> T {
-        loop {
-            match self.events.next().await.expect("the link is open") {
-                LinkEvent::Message { topic, message } => {
-                    assert_eq!(
-                        topic::parse_node(&self.federation, &topic).map(|(node, _)| node),
-                        Some(self.node.clone())
-                    );
-                    if let Some(found) = wanted(message) {
-                        return found;
-                    }
-                }
-                LinkEvent::Malformed { topic, error } => panic!("{topic}: {error}"),
-                LinkEvent::Connected { .. } | LinkEvent::Lost { .. } => {}
-            }
-        }
-    }
-
-    async fn birth(&mut self) -> (u64, Birth) {
-        self.hear(|message| match message {
-            Message::Status(Status { session, life: Life::Born(birth) }) => Some((session, birth)),
-            _ => None,
-        })
-        .await
-    }
-
-    async fn death(&mut self) -> u64 {
-        self.hear(|message| match message {
-            Message::Status(Status { session, life: Life::Dead }) => Some(session),
-            _ => None,
-        })
-        .await
-    }
-
-    async fn answer(&mut self) -> Answer {
-        self.hear(|message| match message {
-            Message::Answer(answer) => Some(answer),
-            _ => None,
-        })
-        .await
-    }
-
-    async fn update(&mut self) -> Update {
-        match self.answer().await {
-            Answer::Update(update) => update,
-            other => panic!("{other:?}"),
-        }
-    }
-
-    /// Waits for the node and hands it the graph.
-    async fn welcome(&mut self) -> u64 {
-        self.announce(0).await;
-        let (session, birth) = self.birth().await;
-        if birth.graph.is_none() {
-            assert_eq!(self.answer().await, Answer::NeedGraph(self.graph()));
-            self.send_graph().await;
-        }
-        session
-    }
-}
 
 fn config(broker: &Mosquitto, more: &str) -> Config {
     let text = format!(

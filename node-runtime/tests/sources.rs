@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 use evenhand_link::testing::Mosquitto;
 use evenhand_link::{Broker, plain_options};
-use evenhand_node::reading::{Intake, Reading};
+use evenhand_node::reading::{Intake, Position, Reading};
 use evenhand_node::source::modbus::{Modbus, ModbusError, ModbusSettings, Number, Table, WordOrder};
 use evenhand_node::source::mqtt::{Mqtt, MqttSettings};
 use evenhand_node::source::p1::{P1, P1Settings};
@@ -156,7 +156,7 @@ fn p1_telegrams_on_a_serial_line() {
     rustix::pty::unlockpt(&master).unwrap();
     let device =
         PathBuf::from(OsString::from_vec(rustix::pty::ptsname(&master, Vec::new()).unwrap().into_bytes()));
-    let mut source = P1::open(P1Settings { device, ..Default::default() }, None).unwrap();
+    let mut source = P1::open(P1Settings { device, ..Default::default() }).unwrap();
     let line = File::from(master);
     let speaker = std::thread::spawn(move || {
         speak(&line);
@@ -170,7 +170,7 @@ fn p1_telegrams_on_a_serial_line() {
 fn p1_telegrams_from_a_gateway() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
-    let mut source = P1::open(P1Settings { address, ..Default::default() }, None).unwrap();
+    let mut source = P1::open(P1Settings { address, ..Default::default() }).unwrap();
     let (stream, _) = listener.accept().unwrap();
     let speaker = std::thread::spawn(move || speak(stream));
     heard(&mut source);
@@ -183,7 +183,7 @@ fn p1_telegrams_from_a_gateway() {
     };
     assert!(matches!(ended, SourceError::File { .. }), "{ended}");
     let missing = P1Settings { device: "/dev/no-such-line".into(), ..Default::default() };
-    assert!(P1::open(missing, None).is_err());
+    assert!(P1::open(missing).is_err());
 }
 
 /// A device that publishes; its connection is served by a thread.
@@ -216,15 +216,22 @@ fn what_a_plug_publishes_on_mosquitto() {
         time: "Time".into(),
         ..Default::default()
     };
-    let mut source = Mqtt::open(&settings, &broker, None, "m1-source", None).unwrap();
+    let mut source = Mqtt::open(&settings, &broker, None, "m1-source", Position::default()).unwrap();
     assert_eq!(wait_for(&mut source, 1), [Reading { time_ms: NOON_MS, value: 84.0 }]);
-    for (second, watts) in [(1, "85.5"), (1, "99"), (2, "null"), (3, "\"86\"")] {
+    for (second, watts) in [(1, "85.5"), (2, "null"), (3, "\"86\"")] {
         plug.publish("tele/plug/SENSOR", QoS::AtLeastOnce, false, message(second, watts)).unwrap();
     }
     let seen: Vec<_> =
         wait_for(&mut source, 2).iter().map(|reading| (reading.time_ms - NOON_MS, reading.value)).collect();
     assert_eq!(seen, [(1000, 85.5), (3000, 86.0)]);
     assert_eq!(source.malformed(), 1);
+
+    let known = Position { newest_ms: Some(NOON_MS + 3000), rows: 0 };
+    let mut again = Mqtt::open(&settings, &broker, None, "m1-again", known).unwrap();
+    assert!(readings(again.read(9).unwrap()).is_empty(), "what the broker kept is known");
+    plug.publish("tele/plug/SENSOR", QoS::AtLeastOnce, false, message(2, "7")).unwrap();
+    assert_eq!(wait_for(&mut again, 1)[0].value, 7.0, "a clock that was set back is for the window to judge");
+    wait_for(&mut source, 1);
 
     mosquitto.kill();
     let lost = loop {
@@ -243,7 +250,7 @@ fn plain_numbers_count_when_they_arrive_and_not_when_they_were_kept() {
     keep(&broker, "home/power", "1");
     let plug = device(&broker);
     let settings = MqttSettings { topic: "home/power".into(), ..Default::default() };
-    let mut source = Mqtt::open(&settings, &broker, None, "m1-source", None).unwrap();
+    let mut source = Mqtt::open(&settings, &broker, None, "m1-source", Position::default()).unwrap();
     let seen = loop {
         plug.publish("home/power", QoS::AtLeastOnce, false, "230.5").unwrap();
         let seen = readings(source.read(9).unwrap());

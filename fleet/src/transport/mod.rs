@@ -90,23 +90,20 @@ impl Fleet {
 
     /// The configuration file of one node, as a value.
     pub fn node_config(&self, house: &House, broker_url: &str, forecasts: bool) -> Config {
+        let (id, federation) = (house.id.clone(), self.rules.federation.name.clone());
+        let source = SourceSection::Household(house.household.clone());
         Config {
             node: NodeSection {
-                id: house.id.clone(),
-                federation: self.rules.federation.name.clone(),
-                token: None,
-                token_file: None,
-                state_folder: None,
                 forecasts,
                 parameters_max: self.blueprint.weights.len(),
                 seed: house.household.seed,
+                ..NodeSection::new(id.clone(), federation.clone())
             },
             broker: BrokerSection { url: broker_url.to_owned(), ..Default::default() },
             window: self.series.clone(),
-            rows: None,
-            source: SourceSection::Household(house.household.clone()),
             pace: PaceSection { by: Pace::Rounds, readings_per_round: self.readings_a_round, speed: 1.0 },
             log: LogSection { level: LogLevel::Warn, ..Default::default() },
+            ..Config::new(id, federation, source)
         }
     }
 }

@@ -23,18 +23,31 @@ pub enum ConfigError {
         /// The known name that resembles the unknown one.
         nearest: Option<String>,
     },
+    /// The source is one that this program was built without.
+    #[error(
+        "this evenhand-node was built without the source {kind:?}; build it with --features {kind}, or choose one of: {}",
+        built()
+    )]
+    Feature {
+        /// The source.
+        kind: &'static str,
+    },
     /// A value makes no sense.
     #[error("{0}")]
     Value(String),
     /// A variable of the environment is missing.
-    #[error("the environment has no variable {0:?}; set it to the broker's password")]
+    #[error("the environment has no variable {0:?}; set it, or name a file instead")]
     Environment(String),
     /// The broker's address is none.
-    #[error("broker.url: {0}")]
+    #[error("url of a broker: {0}")]
     Broker(#[from] BrokerError),
     /// The certificates cannot be used.
     #[error(transparent)]
     Tls(#[from] TlsError),
+}
+
+fn built() -> String {
+    super::SourceSection::kinds().collect::<Vec<_>>().join(", ")
 }
 
 impl ConfigError {

@@ -7,6 +7,7 @@ use evenhand_protocol::identity::Digest;
 use evenhand_protocol::message::{LossKind, Message, UpdateKind};
 use evenhand_protocol::topic::Channel;
 
+use super::{Entry, Forecast};
 use crate::window::Query;
 
 /// Something to be done by the driver, in this order.
@@ -41,6 +42,11 @@ pub enum Effect {
     Train(Box<Job>),
     /// Make a forecast; answer with [`Input::Predicted`](super::Input::Predicted) if it succeeds.
     Predict(Box<Prediction>),
+    /// Tell the owner what is to be expected.
+    Announce(Forecast),
+    /// Write down what came in, so that a crash does not lose it; cheaper than saving the node.
+    /// [`Node::replay`](super::Node::replay) wants it back.
+    Journal(Entry),
     /// Save the node: what it would be bad to forget has changed.
     Persist,
 }
@@ -60,10 +66,14 @@ pub struct Job {
     pub own: Option<Arc<[f32]>>,
     /// sᵢ,ₜ.
     pub batch: Batch,
+    /// How many samples at its end were never trained on: what the online loss is measured on.
+    pub fresh: usize,
     /// What is minimised.
     pub loss: LossKind,
     /// What the update is.
     pub kind: UpdateKind,
+    /// When the coordinator goes on without this node.
+    pub deadline_ms: u32,
     /// Seed of whatever the model draws while it trains, e.g. dropout.
     pub seed: u64,
 }

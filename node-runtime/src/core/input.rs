@@ -1,7 +1,7 @@
 //! What a node can learn of.
 
 use evenhand_protocol::identity::Digest;
-use evenhand_protocol::message::{Account, Manifest, Order};
+use evenhand_protocol::message::{Account, Declined, Manifest, Order};
 
 use super::Card;
 use crate::reading::Intake;
@@ -34,8 +34,8 @@ pub enum Input {
     Trained {
         /// The job's ticket.
         ticket: u64,
-        /// What it gave, or nothing when it failed.
-        outcome: Option<Trained>,
+        /// What it gave, or why there is nothing.
+        outcome: Result<Trained, Declined>,
     },
     /// A forecast was made.
     Predicted {
@@ -64,7 +64,7 @@ pub enum GraphOutcome {
 pub struct Trained {
     /// Loss of the received weights on the batch.
     pub loss: f32,
-    /// Loss of the weights the node forecast with until then, on the same samples.
+    /// Loss of the weights the node forecast with until then, on the samples nobody trained on before.
     pub online_loss: Option<f32>,
     /// Δθᵢ,ₜ.
     pub vector: Vec<f32>,

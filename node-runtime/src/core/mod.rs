@@ -4,6 +4,8 @@
 //! training, the simulated fleet in line and in virtual time. Both run this code.
 
 mod effect;
+mod entry;
+mod forecasts;
 mod graph;
 mod input;
 mod node;
@@ -14,6 +16,8 @@ mod work;
 mod tests;
 
 pub use effect::{Effect, Job, Prediction};
+pub use entry::Entry;
+pub use forecasts::{Forecast, Forecasts, Outcome};
 pub use graph::Card;
 pub use input::{GraphOutcome, Input, Trained};
 pub use node::{Node, Settings};

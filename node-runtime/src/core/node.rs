@@ -12,6 +12,8 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 
 use super::effect::{Effect, Prediction};
+use super::entry::Entry;
+use super::forecasts::{Forecast, Forecasts};
 use super::graph::{Card, Graph};
 use super::input::{GraphOutcome, Input};
 use super::work::{Answered, Training};
@@ -72,7 +74,11 @@ pub struct Node {
     pub(super) generator: ChaCha8Rng,
     pub(super) account: Option<Account>,
     pub(super) refusal: Option<(u32, Refusal)>,
-    pub(super) forecast: Option<(i64, f64)>,
+    /// Intakes so far: numbers them in the journal.
+    pub(super) intakes: u64,
+    pub(super) forecasts: Forecasts,
+    /// The step and the weights of the last forecast that was wanted.
+    pub(super) predicted: Option<(i64, Digest)>,
 }
 
 impl Node {
@@ -100,7 +106,9 @@ impl Node {
             generator,
             account: None,
             refusal: None,
-            forecast: None,
+            intakes: 0,
+            forecasts: Forecasts::default(),
+            predicted: None,
         }
     }
 
@@ -124,7 +132,7 @@ impl Node {
             Input::Graph { digest, outcome } => self.settle_graph(digest, outcome, &mut effects),
             Input::Intake(intake) => self.take_in(intake, &mut effects),
             Input::Trained { ticket, outcome } => self.finish(ticket, outcome, &mut effects),
-            Input::Predicted { for_ms, value } => self.note_forecast(for_ms, value),
+            Input::Predicted { for_ms, value } => self.note_forecast(for_ms, value, &mut effects),
             Input::Leave => {
                 self.publish(Channel::Status, Message::Status(self.farewell()), true, &mut effects)
             }
@@ -168,9 +176,28 @@ impl Node {
         self.refusal
     }
 
-    /// The newest forecast: the end of its step, and the value in the meter's unit.
-    pub fn forecast(&self) -> Option<(i64, f64)> {
-        self.forecast
+    /// What it forecast, and what came true.
+    pub fn forecasts(&self) -> &Forecasts {
+        &self.forecasts
+    }
+
+    /// Its session: grows with every start.
+    pub fn session(&self) -> u64 {
+        self.session
+    }
+
+    /// The graph its federation trains, if this node cannot: every order is declined.
+    pub fn unfit(&self) -> Option<Digest> {
+        if let Graph::Unfit(digest) = self.graph { Some(digest) } else { None }
+    }
+
+    /// Takes in again what came after the node was last saved; what it knows already changes nothing.
+    pub fn replay(&mut self, entry: &Entry) {
+        if entry.number > self.intakes {
+            self.intakes = entry.number;
+            self.rounds_read = entry.rounds_read;
+            self.remember(&entry.intake);
+        }
     }
 
     /// Whether a training is under way.
@@ -276,26 +303,43 @@ impl Node {
         if intake.is_empty() {
             return;
         }
-        self.window.add(intake);
+        self.remember(&intake);
+        self.intakes += 1;
+        effects.push(Effect::Journal(Entry { number: self.intakes, rounds_read: self.rounds_read, intake }));
         self.predict(effects);
-        effects.push(Effect::Persist);
     }
 
-    pub(super) fn predict(&self, effects: &mut Vec<Effect>) {
+    fn remember(&mut self, intake: &Intake) {
+        self.window.add(intake);
+        if let Window::Series(series) = &self.window {
+            self.forecasts.settle(series);
+        }
+    }
+
+    /// Wants the next step forecast, unless that was done with these weights.
+    pub(super) fn predict(&mut self, effects: &mut Vec<Effect>) {
         if let (true, Graph::Held { card, sample }, Some(held), Some(mut query)) =
             (self.settings.forecasts, &self.graph, &self.held, self.window.query())
         {
+            let wanted = Some((query.for_ms, held.digest));
+            if self.predicted == wanted {
+                return;
+            }
+            self.predicted = wanted;
             query.shape = std::iter::once(1).chain(sample.iter().copied()).collect();
             let prediction = Prediction { graph: card.digest, weights: Arc::clone(&held.weights), query };
             effects.push(Effect::Predict(Box::new(prediction)));
         }
     }
 
-    fn note_forecast(&mut self, for_ms: i64, value: f32) {
+    fn note_forecast(&mut self, for_ms: i64, value: f32, effects: &mut Vec<Effect>) {
         if let Window::Series(series) = &self.window
             && value.is_finite()
         {
-            self.forecast = Some((for_ms, series.normaliser().restore(value)));
+            let forecast = Forecast { for_ms, value: series.normaliser().restore(value) };
+            self.forecasts.note(forecast);
+            self.forecasts.settle(series);
+            effects.push(Effect::Announce(forecast));
         }
     }
 }

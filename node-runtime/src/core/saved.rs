@@ -8,6 +8,7 @@ use evenhand_protocol::message::Account;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
+use super::forecasts::Forecasts;
 use super::graph::Graph;
 use super::node::{Held, Node, Settings};
 use super::work::Answered;
@@ -27,6 +28,8 @@ pub struct Saved {
     feedback: ErrorFeedback,
     generator: ChaCha8Rng,
     account: Option<Account>,
+    intakes: u64,
+    forecasts: Forecasts,
 }
 
 impl Saved {
@@ -53,6 +56,8 @@ impl Node {
             feedback: self.feedback.clone(),
             generator: self.generator.clone(),
             account: self.account.clone(),
+            intakes: self.intakes,
+            forecasts: self.forecasts.clone(),
         }
     }
 
@@ -80,6 +85,8 @@ impl Node {
         node.feedback = saved.feedback;
         node.generator = saved.generator;
         node.account = saved.account;
+        node.intakes = saved.intakes;
+        node.forecasts = saved.forecasts;
         node
     }
 }

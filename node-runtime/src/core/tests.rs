@@ -64,14 +64,18 @@ fn order(round: u32) -> Input {
     Input::Order(Order::Train(train(round, round, true)))
 }
 
-fn readings(minutes: std::ops::Range<i64>) -> Input {
+fn intake(minutes: std::ops::Range<i64>) -> Intake {
     let reading = |minute: i64| Reading { time_ms: minute * 60_000, value: (minute % 7) as f64 };
-    Input::Intake(Intake::Readings(minutes.map(reading).collect()))
+    Intake::Readings(minutes.map(reading).collect())
+}
+
+fn readings(minutes: std::ops::Range<i64>) -> Input {
+    Input::Intake(intake(minutes))
 }
 
 fn trained(ticket: u64) -> Input {
     let vector = (0..PARAMETERS).map(|i| i as f32).collect();
-    Input::Trained { ticket, outcome: Some(Trained { loss: 0.5, online_loss: Some(0.7), vector }) }
+    Input::Trained { ticket, outcome: Ok(Trained { loss: 0.5, online_loss: Some(0.7), vector }) }
 }
 
 fn answers(effects: &[Effect]) -> Vec<Answer> {
@@ -171,7 +175,7 @@ fn an_order_is_trained_and_answered_once_for_each_time_it_is_asked() {
 fn each_sample_is_used_once_and_only_when_answered() {
     let mut node = ready(settings());
     let first = jobs(&node.step(order(1))).remove(0);
-    let failed = node.step(Input::Trained { ticket: first.ticket, outcome: None });
+    let failed = node.step(Input::Trained { ticket: first.ticket, outcome: Err(Declined::TrainingFailed) });
     assert_eq!(answers(&failed), [Answer::Decline { round: 1, reason: Declined::TrainingFailed }]);
     let second = jobs(&node.step(order(2))).remove(0);
     assert_eq!(first.batch, second.batch);
@@ -188,7 +192,7 @@ fn values_that_are_not_finite_are_never_sent() {
     for (loss, entry) in [(f32::NAN, 0.0), (0.0, f32::INFINITY)] {
         let mut node = ready(settings());
         let job = jobs(&node.step(order(1))).remove(0);
-        let outcome = Some(Trained { loss, online_loss: None, vector: vec![entry; PARAMETERS] });
+        let outcome = Ok(Trained { loss, online_loss: None, vector: vec![entry; PARAMETERS] });
         let effects = node.step(Input::Trained { ticket: job.ticket, outcome });
         assert_eq!(answers(&effects), [Answer::Decline { round: 1, reason: Declined::TrainingFailed }]);
     }
@@ -293,6 +297,16 @@ fn a_saved_node_goes_on_where_it_was() {
     };
     assert_eq!(next(&mut again), next(&mut node), "what top-k left out was saved too");
 
+    let mut journalled = Node::restore(settings(), 3, saved.clone());
+    for (number, minutes) in [(1, 1..20), (2, 20..23), (2, 20..23)] {
+        journalled.replay(&Entry { number, rounds_read: 0, intake: intake(minutes) });
+    }
+    assert_eq!(journalled.window(), &{
+        let mut window = Node::restore(settings(), 3, saved.clone()).window().clone();
+        window.add(&intake(20..23));
+        window
+    });
+
     let WindowSettings::Series(series) = settings().window else { panic!("rows") };
     let other_window = WindowSettings::Series(SeriesSettings { lags: 3, ..series });
     let other = Node::restore(Settings { window: other_window, ..settings() }, 3, saved);
@@ -308,11 +322,22 @@ fn forecasts_follow_readings_and_draws() {
         matches!(effects.last(), Some(Effect::Predict(prediction)) if *prediction.weights == *weights(1))
     );
     let effects = node.step(readings(20..21));
-    let Some(Effect::Predict(prediction)) = effects.first() else { panic!("{effects:?}") };
+    let [Effect::Journal(Entry { number: 2, .. }), Effect::Predict(prediction)] = &effects[..] else {
+        panic!("{effects:?}")
+    };
     assert_eq!((prediction.query.for_ms, prediction.query.shape.as_slice()), (21 * 60_000, &[1, 2, 5][..]));
-    node.step(Input::Predicted { for_ms: 21 * 60_000, value: 0.0 });
+    assert_eq!(
+        node.step(readings(20..21)),
+        [Effect::Journal(Entry { number: 3, rounds_read: 0, intake: intake(20..21) })],
+        "nothing new"
+    );
     let crate::window::Window::Series(series) = node.window() else { panic!("rows") };
-    assert_eq!(node.forecast(), Some((21 * 60_000, series.normaliser().mean())));
+    let forecast = Forecast { for_ms: 21 * 60_000, value: series.normaliser().mean() };
+    let said = node.step(Input::Predicted { for_ms: 21 * 60_000, value: 0.0 });
+    assert_eq!(said, [Effect::Announce(forecast)]);
+    assert_eq!(node.forecasts().newest(), Some(forecast));
+    node.step(readings(21..22));
+    assert_eq!(node.forecasts().mean_absolute_error(), Some(forecast.value), "0 was measured");
 }
 
 fn any_input() -> impl Strategy<Value = Input> {
@@ -345,7 +370,11 @@ fn any_input() -> impl Strategy<Value = Input> {
         4 => (0i64..200, 0i64..9).prop_map(|(from, count)| readings(from..from + count)),
         5 => (0u64..12, any::<bool>(), -1f32..1.0).prop_map(|(ticket, failed, entry)| Input::Trained {
             ticket,
-            outcome: (!failed).then(|| Trained { loss: 0.1, online_loss: None, vector: vec![entry; PARAMETERS] }),
+            outcome: if failed {
+                Err(Declined::TrainingFailed)
+            } else {
+                Ok(Trained { loss: 0.1, online_loss: None, vector: vec![entry; PARAMETERS] })
+            },
         }),
         1 => any::<f32>().prop_map(|value| Input::Predicted { for_ms: 0, value }),
     ]

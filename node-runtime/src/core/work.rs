@@ -21,6 +21,7 @@ pub(super) struct Pending {
     kind: UpdateKind,
     codec: CodecKind,
     samples_max: usize,
+    deadline_ms: u32,
 }
 
 /// Which work an answer is for: a round of a federation that may have begun anew.
@@ -37,6 +38,7 @@ pub(super) struct Training {
     task: Task,
     codec: CodecKind,
     samples: usize,
+    fresh: usize,
     upto: i64,
 }
 
@@ -71,6 +73,7 @@ impl Node {
             kind: train.kind,
             codec: train.codec,
             samples_max: train.samples_max as usize,
+            deadline_ms: train.deadline_ms,
         });
     }
 
@@ -93,7 +96,7 @@ impl Node {
         if weights.len() != parameters {
             return self.decline(order.task, Declined::ModelUnfit, effects);
         }
-        let Some(mut taken) = self.window.batch(order.samples_max) else {
+        let Some(mut taken) = self.window.batch(order.samples_max, &mut self.generator) else {
             return self.decline(order.task, Declined::NoData, effects);
         };
         taken.batch.shape = std::iter::once(taken.samples).chain(sample).collect();
@@ -105,8 +108,10 @@ impl Node {
             weights,
             own: self.own.clone(),
             batch: taken.batch,
+            fresh: taken.fresh,
             loss: order.loss,
             kind: order.kind,
+            deadline_ms: order.deadline_ms,
             seed: self.generator.next_u64(),
         })));
         self.training = Some(Training {
@@ -114,11 +119,17 @@ impl Node {
             task: order.task,
             codec: order.codec,
             samples: taken.samples,
+            fresh: taken.fresh,
             upto: taken.upto,
         });
     }
 
-    pub(super) fn finish(&mut self, ticket: u64, outcome: Option<Trained>, effects: &mut Vec<Effect>) {
+    pub(super) fn finish(
+        &mut self,
+        ticket: u64,
+        outcome: Result<Trained, Declined>,
+        effects: &mut Vec<Effect>,
+    ) {
         let Some(training) = self.training.take_if(|training| training.ticket == ticket) else { return };
         if training.task.round < self.round || self.order.is_some() {
             return; // The federation went on without it; its samples stay unused.
@@ -126,19 +137,20 @@ impl Node {
         let finite = |trained: &Trained| {
             trained.loss.is_finite() && trained.vector.iter().all(|entry| entry.is_finite())
         };
-        let Some(trained) = outcome.filter(finite) else {
-            return self.decline(training.task, Declined::TrainingFailed, effects);
+        let trained = match outcome {
+            Ok(trained) if finite(&trained) => trained,
+            Ok(_) => return self.decline(training.task, Declined::TrainingFailed, effects),
+            Err(reason) => return self.decline(training.task, reason, effects),
         };
         let online_loss = trained.online_loss.filter(|loss| loss.is_finite());
         self.window.mark_used(training.upto);
-        let samples = training.samples as u32;
         let vector = codec::encode(training.codec, &trained.vector, &mut self.feedback, &mut self.generator);
         let update = Update {
             round: training.task.round,
-            samples,
+            samples: training.samples as u32,
             loss: trained.loss,
             online_loss: online_loss.unwrap_or(0.0),
-            online_samples: if online_loss.is_some() { samples } else { 0 },
+            online_samples: if online_loss.is_some() { training.fresh as u32 } else { 0 },
             vector,
         };
         self.conclude(training.task, Answer::Update(update), effects);

@@ -1,6 +1,6 @@
 //! Why a node cannot run.
 
-use std::path::PathBuf;
+use std::net::SocketAddr;
 
 use evenhand_link::LinkError;
 use evenhand_protocol::exit::Exit;
@@ -20,11 +20,17 @@ pub enum NodeError {
     /// A recorded source that is read by rounds does not open.
     #[error(transparent)]
     Source(#[from] SourceError),
-    /// The state folder cannot be written at the start, so that the session number could not grow.
-    #[error("cannot write {}: {cause}; node.state_folder must be writable", path.display())]
+    /// The port for Prometheus is taken.
+    #[error("cannot listen on {listen}: {cause}; choose another metrics.listen")]
+    Metrics {
+        /// Where it should have been.
+        listen: SocketAddr,
+        /// What the system says.
+        cause: std::io::Error,
+    },
+    /// The state folder cannot be used at all; one that is only full is waited for.
+    #[error("cannot write to node.state_folder: {cause}; it must be a writable folder")]
     State {
-        /// The file.
-        path: PathBuf,
         /// What the system says.
         cause: std::io::Error,
     },
@@ -34,7 +40,7 @@ impl NodeError {
     /// What the program tells the shell when it ends because of it.
     pub fn exit(&self) -> Exit {
         match self {
-            NodeError::Config(_) | NodeError::State { .. } => Exit::Config,
+            NodeError::Config(_) | NodeError::State { .. } | NodeError::Metrics { .. } => Exit::Config,
             NodeError::Link(error) => error.exit(),
             NodeError::Source(_) => Exit::Data,
         }

@@ -1,21 +1,16 @@
 //! A source as the event loop sees it: read in line by rounds, or on a thread of its own.
 
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
 
-use super::NodeError;
+use super::{NodeError, SourceHealth};
 use crate::config::{Config, Pace, SourceSection};
 use crate::inline::read_rounds;
-use crate::reading::Intake;
-use crate::source::csv::Csv;
-use crate::source::household::Household;
-use crate::source::jsonl::Jsonl;
-use crate::source::modbus::Modbus;
-use crate::source::mqtt::Mqtt;
-use crate::source::p1::P1;
-use crate::source::{Clocked, Source, SourceError, now_ms};
+use crate::reading::{Intake, Position};
+use crate::source::{Source, SourceError};
 
 /// Readings taken over at once.
 const COUNT: usize = 256;
@@ -25,29 +20,41 @@ const PAUSE_MIN: Duration = Duration::from_secs(1);
 const PAUSE_MAX: Duration = Duration::from_secs(60);
 
 /// Where readings come from.
-pub(super) enum Feed {
+pub(super) struct Feed {
+    kind: Kind,
+    health: Arc<Mutex<SourceHealth>>,
+}
+
+enum Kind {
     Rounds { source: Box<dyn Source>, readings_per_round: usize },
     Clock(mpsc::Receiver<Intake>),
 }
 
 impl Feed {
-    pub(super) fn start(config: &Config, newest_ms: Option<i64>) -> Result<Self, NodeError> {
+    pub(super) fn start(config: &Config, position: Position) -> Result<Self, NodeError> {
+        let health = Arc::new(Mutex::new(SourceHealth::default()));
         if config.pace.by == Pace::Rounds {
-            let source = open(config, newest_ms)?;
-            return Ok(Feed::Rounds { source, readings_per_round: config.pace.readings_per_round });
+            let source = open(config, position)?;
+            let kind = Kind::Rounds { source, readings_per_round: config.pace.readings_per_round };
+            return Ok(Self { kind, health });
         }
         let (sender, receiver) = mpsc::channel(WAITING);
-        let config = config.clone();
+        let mut follower = Follower { config: config.clone(), position, sender, health: Arc::clone(&health) };
         thread::Builder::new()
             .name("source".into())
-            .spawn(move || follow(&config, newest_ms, &sender))
+            .spawn(move || follower.follow())
             .map_err(SourceError::Thread)?;
-        Ok(Feed::Clock(receiver))
+        Ok(Self { kind: Kind::Clock(receiver), health })
+    }
+
+    /// How the source is doing.
+    pub(super) fn health(&self) -> SourceHealth {
+        locked(&self.health).clone()
     }
 
     /// What a live source hands over; never, if the source is read by rounds or ended. Safe to use in `select!`.
     pub(super) async fn next(&mut self) -> Intake {
-        if let Feed::Clock(receiver) = self
+        if let Kind::Clock(receiver) = &mut self.kind
             && let Some(intake) = receiver.recv().await
         {
             return intake;
@@ -56,97 +63,139 @@ impl Feed {
     }
 
     pub(super) fn read_rounds(&mut self, rounds: u32) -> Intake {
-        match self {
-            Feed::Rounds { source, readings_per_round } => {
-                read_rounds(source.as_mut(), rounds, *readings_per_round)
+        match &mut self.kind {
+            Kind::Rounds { source, readings_per_round } => {
+                let intake = read_rounds(source.as_mut(), rounds, *readings_per_round);
+                locked(&self.health).malformed = source.malformed();
+                intake
             }
-            Feed::Clock(_) => Intake::Readings(Vec::new()),
+            Kind::Clock(_) => Intake::Readings(Vec::new()),
         }
     }
 }
 
-fn open(config: &Config, newest_ms: Option<i64>) -> Result<Box<dyn Source>, SourceError> {
+#[cfg_attr(
+    not(any(feature = "csv", feature = "household", feature = "jsonl", feature = "mqtt")),
+    allow(unused_variables, reason = "the other sources have no past")
+)]
+fn open(config: &Config, position: Position) -> Result<Box<dyn Source>, SourceError> {
     Ok(match &config.source {
+        #[cfg(feature = "household")]
         SourceSection::Household(settings) => {
-            let household = Household::new(settings.clone()).resume(newest_ms);
+            use crate::source::{Clocked, household::Household, now_ms};
+            let household = Household::new(settings.clone()).resume(position.newest_ms);
             match config.pace.by {
                 Pace::Rounds => Box::new(household),
                 Pace::Clock => Box::new(Clocked::new(household, config.pace.speed, now_ms())),
             }
         }
-        SourceSection::Csv(settings) => Box::new(Csv::open(settings.clone(), newest_ms)?),
-        SourceSection::Jsonl(settings) => Box::new(Jsonl::open(settings.clone(), newest_ms)?),
+        #[cfg(feature = "csv")]
+        SourceSection::Csv(settings) => Box::new(crate::source::csv::Csv::open(settings.clone(), position)?),
+        #[cfg(feature = "jsonl")]
+        SourceSection::Jsonl(settings) => {
+            Box::new(crate::source::jsonl::Jsonl::open(settings.clone(), position)?)
+        }
+        #[cfg(feature = "mqtt")]
         SourceSection::Mqtt(settings) => {
             let section = settings.broker.as_ref().unwrap_or(&config.broker);
             let (broker, tls) = section.resolve().map_err(Box::new)?;
             let client_id = format!("evenhand-{}-{}-source", config.node.federation, config.node.id);
-            Box::new(Mqtt::open(settings, &broker, tls.as_ref(), &client_id, newest_ms)?)
+            let mqtt =
+                crate::source::mqtt::Mqtt::open(settings, &broker, tls.as_ref(), &client_id, position)?;
+            Box::new(mqtt)
         }
-        SourceSection::Modbus(settings) => Box::new(Modbus::open(settings.clone())?),
-        SourceSection::P1(settings) => Box::new(P1::open(settings.clone(), newest_ms)?),
+        #[cfg(feature = "modbus")]
+        SourceSection::Modbus(settings) => Box::new(crate::source::modbus::Modbus::open(settings.clone())?),
+        #[cfg(feature = "p1")]
+        SourceSection::P1(settings) => Box::new(crate::source::p1::P1::open(settings.clone())?),
     })
 }
 
-/// Reads until nobody listens any more; a source that fails is opened again after a pause.
-fn follow(config: &Config, mut newest_ms: Option<i64>, sender: &mpsc::Sender<Intake>) {
-    let mut pause = PAUSE_MIN;
-    loop {
-        let failed = match open(config, newest_ms) {
-            Ok(mut source) => read_until_error(source.as_mut(), &mut newest_ms, &mut pause, sender),
-            Err(error) => Some(error),
-        };
-        match failed {
-            None => return,
-            Some(SourceError::Ended) => {
-                tracing::info!(node = %config.node.id, "the source is at its end; no more readings will come");
-                return;
-            }
-            Some(error) => {
-                tracing::warn!(node = %config.node.id, %error, again_in = ?pause, "the source fails");
-                if !wait(pause, sender) {
+/// The thread that reads a live source.
+struct Follower {
+    config: Config,
+    position: Position,
+    sender: mpsc::Sender<Intake>,
+    health: Arc<Mutex<SourceHealth>>,
+}
+
+impl Follower {
+    /// Reads until nobody listens any more; a source that fails is opened again after a pause.
+    fn follow(&mut self) {
+        let mut pause = PAUSE_MIN;
+        loop {
+            let failed = match open(&self.config, self.position) {
+                Ok(mut source) => self.read_until_error(source.as_mut(), &mut pause),
+                Err(error) => Some(error),
+            };
+            match failed {
+                None => return,
+                Some(SourceError::Ended) => {
+                    locked(&self.health).ended = true;
+                    tracing::info!(node = %self.config.node.id, "the source is at its end; no more readings will come");
                     return;
                 }
-                pause = (pause * 2).min(PAUSE_MAX);
+                Some(error) => self.complain(&error),
+            }
+            if !self.wait(pause) {
+                return;
+            }
+            pause = (pause * 2).min(PAUSE_MAX);
+        }
+    }
+
+    /// The error that ended the source; none when nobody listens any more.
+    fn read_until_error(&mut self, source: &mut dyn Source, pause: &mut Duration) -> Option<SourceError> {
+        let malformed_before = locked(&self.health).malformed;
+        loop {
+            let intake = match source.read(COUNT) {
+                Ok(intake) => intake,
+                Err(error) => return Some(error),
+            };
+            locked(&self.health).malformed = malformed_before + source.malformed();
+            if self.sender.is_closed() {
+                return None;
+            }
+            if intake.is_empty() {
+                continue;
+            }
+            *pause = PAUSE_MIN;
+            self.recover();
+            self.position.advance(&intake);
+            if self.sender.blocking_send(intake).is_err() {
+                return None;
             }
         }
     }
-}
 
-/// The error that ended the source; none when nobody listens any more.
-fn read_until_error(
-    source: &mut dyn Source,
-    newest_ms: &mut Option<i64>,
-    pause: &mut Duration,
-    sender: &mpsc::Sender<Intake>,
-) -> Option<SourceError> {
-    loop {
-        let intake = match source.read(COUNT) {
-            Ok(intake) => intake,
-            Err(error) => return Some(error),
-        };
-        if sender.is_closed() {
-            return None;
+    /// Says what is wrong, once until it is over or something else.
+    fn complain(&self, error: &SourceError) {
+        let cause = error.to_string();
+        let mut health = locked(&self.health);
+        if health.failing.as_ref() != Some(&cause) {
+            tracing::warn!(node = %self.config.node.id, cause, "the source fails; trying again");
+            health.failing = Some(cause);
         }
-        if intake.is_empty() {
-            continue;
+    }
+
+    fn recover(&self) {
+        if locked(&self.health).failing.take().is_some() {
+            tracing::info!(node = %self.config.node.id, "the source works again");
         }
-        *pause = PAUSE_MIN;
-        if let Intake::Readings(readings) = &intake {
-            *newest_ms = readings.last().map(|newest| newest.time_ms);
+    }
+
+    /// Whether somebody still listens after `pause`.
+    fn wait(&self, pause: Duration) -> bool {
+        let mut left = pause;
+        while !left.is_zero() && !self.sender.is_closed() {
+            let nap = left.min(PAUSE_MIN);
+            thread::sleep(nap);
+            left -= nap;
         }
-        if sender.blocking_send(intake).is_err() {
-            return None;
-        }
+        !self.sender.is_closed()
     }
 }
 
-/// Whether somebody still listens after `pause`.
-fn wait(pause: Duration, sender: &mpsc::Sender<Intake>) -> bool {
-    let mut left = pause;
-    while !left.is_zero() && !sender.is_closed() {
-        let nap = left.min(PAUSE_MIN);
-        thread::sleep(nap);
-        left -= nap;
-    }
-    !sender.is_closed()
+fn locked(health: &Mutex<SourceHealth>) -> MutexGuard<'_, SourceHealth> {
+    health.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use evenhand_models::Model;
+use evenhand_models::{Model, ModelError};
 use evenhand_protocol::identity::Digest;
+use evenhand_protocol::message::Declined;
 use tokio::sync::Semaphore;
-use tokio::task;
+use tokio::{task, time};
 
 use crate::core::{Card, GraphOutcome, Input, Job, Trained};
 use crate::library::Library;
@@ -53,9 +54,10 @@ impl Workshop {
         Input::Graph { digest, outcome }
     }
 
-    /// Trains on a thread of its own, so that the link's keepalive goes on meanwhile.
-    pub(super) async fn train(self: Arc<Self>, job: Box<Job>) -> Input {
+    /// Trains on a thread of its own, so that the link's keepalive goes on meanwhile; what came of it, and what went wrong.
+    pub(super) async fn train(self: Arc<Self>, job: Box<Job>) -> (Input, Option<String>) {
         let ticket = job.ticket;
+        let deadline = Duration::from_millis(job.deadline_ms.into());
         let seat = Arc::clone(&self.seats).acquire_owned().await;
         let run = move || {
             let _seat = seat;
@@ -65,19 +67,29 @@ impl Workshop {
             self.training_ns.fetch_add(spent, Ordering::Relaxed);
             outcome
         };
-        let outcome = task::spawn_blocking(run).await.unwrap_or_default();
-        Input::Trained { ticket, outcome }
+        // A training that is late goes on in its seat, so that there is never more than one; its result is of no use.
+        let failed = |cause: &str| Err((Declined::TrainingFailed, cause.to_owned()));
+        let outcome = match time::timeout(deadline, task::spawn_blocking(run)).await {
+            Ok(trained) => trained.unwrap_or_else(|_| failed("the program is about to end")),
+            Err(_) => failed("it did not end before the coordinator went on"),
+        };
+        match outcome {
+            Ok(trained) => (Input::Trained { ticket, outcome: Ok(trained) }, None),
+            Err((reason, cause)) => (Input::Trained { ticket, outcome: Err(reason) }, Some(cause)),
+        }
     }
 
-    fn run(&self, job: &Job) -> Option<Trained> {
-        let model = self.model(job.graph)?;
-        let trained = panic::catch_unwind(AssertUnwindSafe(|| job.run(&model)));
-        let cause = match trained {
-            Ok(Ok(trained)) => return Some(trained),
-            Ok(Err(error)) => error.to_string(),
-            Err(_) => "the model's arithmetic failed".to_owned(),
-        };
-        tracing::error!(round = job.round, cause, "cannot train");
-        None
+    fn run(&self, job: &Job) -> Result<Trained, (Declined, String)> {
+        let failed = |cause: &str| Err((Declined::TrainingFailed, cause.to_owned()));
+        let Some(model) = self.model(job.graph) else { return failed("the model is gone") };
+        match panic::catch_unwind(AssertUnwindSafe(|| job.run(&model))) {
+            Ok(Ok(trained)) => Ok(trained),
+            // A limit was met, or an operator does not go with this node's data.
+            Ok(Err(error @ (ModelError::Limit { .. } | ModelError::Node { .. }))) => {
+                Err((Declined::ModelUnfit, error.to_string()))
+            }
+            Ok(Err(error)) => failed(&error.to_string()),
+            Err(_) => failed("the model's arithmetic failed"),
+        }
     }
 }

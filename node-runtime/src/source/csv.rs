@@ -1,14 +1,18 @@
 //! A file of comma-separated values, finished or still growing.
 
+mod table;
+
 use std::path::PathBuf;
 use std::thread;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::table::{Line, Table};
+use super::sieve::Sieve;
 use super::tail::{Next, Tail};
 use super::time::TimeFormat;
-use super::{PATIENCE, Source, SourceError, number};
-use crate::reading::{Intake, Reading};
+use super::{PATIENCE, Source, SourceError};
+use crate::reading::{Intake, Position};
 
 /// Where the file is and what its columns mean.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -32,6 +36,25 @@ pub struct CsvSettings {
     pub utc_offset_s: i32,
     /// Whether the file still grows; if not, the source ends with it.
     pub follow: bool,
+    /// The column of the label, where rows are examples instead of measurements; empty for a series.
+    pub label_column: String,
+    /// What a label is.
+    pub label: LabelKind,
+    /// The names of the classes, counted from 0 in this order; empty where labels are numbers from 0.
+    pub classes: Vec<String>,
+    /// The columns of the features; empty for all but the label.
+    pub feature_columns: Vec<String>,
+}
+
+/// What a label is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LabelKind {
+    /// One of several classes.
+    #[default]
+    Class,
+    /// A number.
+    Value,
 }
 
 impl Default for CsvSettings {
@@ -46,6 +69,10 @@ impl Default for CsvSettings {
             time_format: TimeFormat::Iso,
             utc_offset_s: 0,
             follow: true,
+            label_column: String::new(),
+            label: LabelKind::Class,
+            classes: Vec::new(),
+            feature_columns: Vec::new(),
         }
     }
 }
@@ -65,122 +92,73 @@ impl CsvSettings {
     }
 }
 
-/// Rows of a CSV file as readings.
+/// The lines of a CSV file as readings or labelled rows.
 #[derive(Debug)]
 pub struct Csv {
-    settings: CsvSettings,
+    follow: bool,
+    labelled: bool,
     tail: Tail,
-    columns: Option<(usize, usize)>,
-    newest_ms: i64,
-    malformed: u64,
+    table: Table,
+    sieve: Sieve,
+    /// Labelled rows that the node took in before.
+    known_rows: u64,
 }
 
 impl Csv {
-    /// Opens the file; rows up to the time `newest_ms` are passed over.
-    pub fn open(settings: CsvSettings, newest_ms: Option<i64>) -> Result<Self, SourceError> {
+    /// Opens the file, and goes on behind `position`.
+    pub fn open(settings: CsvSettings, position: Position) -> Result<Self, SourceError> {
         let tail = Tail::open(settings.path.clone(), settings.follow)?;
-        let newest_ms = newest_ms.unwrap_or(i64::MIN);
-        Ok(Self { settings, tail, columns: None, newest_ms, malformed: 0 })
-    }
-
-    fn find_columns(&self, fields: &[String]) -> Result<(usize, usize), SourceError> {
-        let find = |column: &String| {
-            let by_name = fields.iter().position(|field| self.settings.header && field == column);
-            let by_number =
-                || column.parse::<usize>().ok()?.checked_sub(1).filter(|index| *index < fields.len());
-            by_name.or_else(by_number).ok_or_else(|| SourceError::Column {
-                path: self.settings.path.clone(),
-                column: column.clone(),
-                columns: fields.join(", "),
-            })
-        };
-        Ok((find(&self.settings.time_column)?, find(&self.settings.value_column)?))
-    }
-
-    /// The reading of one line; `None` for a header, an empty line, an old row, and one that is counted as malformed.
-    fn reading(&mut self, line: &str) -> Result<Option<Reading>, SourceError> {
-        let line = line.trim_start_matches('\u{feff}');
-        if line.is_empty() {
-            return Ok(None);
-        }
-        let fields = split(line, self.settings.delimiter);
-        let (time, value) = match self.columns {
-            Some(columns) => columns,
-            None => {
-                let columns = self.find_columns(&fields)?;
-                self.columns = Some(columns);
-                if self.settings.header {
-                    return Ok(None);
-                }
-                columns
-            }
-        };
-        let parsed = (|| {
-            let time_ms = self.settings.time_format.parse(fields.get(time)?, self.settings.utc_offset_s)?;
-            let value = number(fields.get(value)?, self.settings.decimal_comma)?;
-            Some(Reading { time_ms, value })
-        })();
-        match parsed {
-            None => self.malformed += 1,
-            Some(reading) if reading.time_ms > self.newest_ms => {
-                self.newest_ms = reading.time_ms;
-                return Ok(Some(reading));
-            }
-            Some(_) => {}
-        }
-        Ok(None)
+        Ok(Self {
+            follow: settings.follow,
+            labelled: !settings.label_column.is_empty(),
+            tail,
+            table: Table::new(settings),
+            sieve: Sieve::behind(position),
+            known_rows: position.rows,
+        })
     }
 }
 
 impl Source for Csv {
     fn read(&mut self, count: usize) -> Result<Intake, SourceError> {
-        let mut readings = Vec::new();
-        while readings.len() < count {
-            match self.tail.next()? {
-                Next::Line(line) => readings.extend(self.reading(&line)?),
-                Next::Restart => self.columns = None,
+        let (mut readings, mut rows) = (Vec::new(), Vec::new());
+        while readings.len().max(rows.len()) < count {
+            let line = match self.tail.next()? {
+                Next::Line(line) => self.table.read(&line)?,
+                Next::Restart => {
+                    self.table.restart();
+                    self.sieve.expect_known(true);
+                    self.known_rows = 0;
+                    continue;
+                }
                 Next::End => break,
+            };
+            match line {
+                Line::Reading(reading) => readings.extend(self.sieve.pass(Some(reading))),
+                Line::Row(_) if self.known_rows > 0 => self.known_rows -= 1,
+                Line::Row(row) => rows.push(row),
+                Line::Malformed => readings.extend(self.sieve.pass(None)),
+                Line::Nothing => {}
             }
         }
-        if readings.is_empty() {
-            if !self.settings.follow {
+        if readings.is_empty() && rows.is_empty() {
+            if !self.follow {
                 return Err(SourceError::Ended);
             }
             thread::sleep(PATIENCE);
         }
-        Ok(Intake::Readings(readings))
+        Ok(if self.labelled { Intake::Rows(rows) } else { Intake::Readings(readings) })
     }
 
     fn malformed(&self) -> u64 {
-        self.malformed + self.tail.dropped()
+        self.sieve.malformed() + self.tail.dropped()
     }
-}
-
-/// The fields of one line; a field in double quotes may hold the delimiter, and `""` for a quote.
-fn split(line: &str, delimiter: char) -> Vec<String> {
-    let mut fields = vec![String::new()];
-    let mut quoted = false;
-    let mut characters = line.chars().peekable();
-    while let Some(character) = characters.next() {
-        let field = fields.last_mut().expect("there is always a field");
-        match character {
-            '"' if quoted && characters.peek() == Some(&'"') => {
-                field.push('"');
-                characters.next();
-            }
-            '"' if quoted || field.trim().is_empty() => quoted = !quoted,
-            character if character == delimiter && !quoted => fields.push(String::new()),
-            character => field.push(character),
-        }
-    }
-    fields.iter().map(|field| field.trim().to_owned()).collect()
 }
 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use proptest::prelude::*;
     use std::fs::{self, OpenOptions};
     use std::io::Write;
 
@@ -197,7 +175,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("load.csv");
         fs::write(&path, text).unwrap();
-        (folder, Csv::open(CsvSettings { path, ..settings }, None).unwrap())
+        (folder, Csv::open(CsvSettings { path, ..settings }, Position::default()).unwrap())
     }
 
     #[test]
@@ -213,7 +191,7 @@ mod tests {
             ..Default::default()
         };
         let (_folder, mut source) = source(text, settings);
-        assert_eq!(readings(&mut source, 10), [(0, 1.5), (3600, 2.0)]);
+        assert_eq!(readings(&mut source, 10), [(0, 1.5), (3600, 2.0), (1800, 9.0)]);
         assert!(matches!(source.read(10), Err(SourceError::Ended)));
         assert_eq!(source.malformed(), 1);
     }
@@ -254,27 +232,24 @@ mod tests {
         fs::write(&path, "time,value\n30,3\n40,4\n").unwrap();
         let seen: Vec<_> = std::iter::repeat_with(|| readings(&mut source, 10)).take(3).flatten().collect();
         assert_eq!(seen, [(40, 4.0)]);
-        let mut resumed = Csv::open(CsvSettings { path, ..settings }, Some(30_000)).unwrap();
+        let mut resumed =
+            Csv::open(CsvSettings { path, ..settings }, Position { newest_ms: Some(30_000), rows: 0 })
+                .unwrap();
         assert_eq!(readings(&mut resumed, 10), [(40, 4.0)]);
     }
 
-    proptest! {
-        #[test]
-        fn any_bytes_give_finite_readings_in_order(bytes in prop::collection::vec(any::<u8>(), 0..300), lines in "([0-9.,\";eE-]{0,12},[0-9.]{0,9}\n){0,20}") {
-            for bytes in [bytes.as_slice(), lines.as_bytes()] {
-                let folder = tempfile::tempdir().unwrap();
-                let path = folder.path().join("any.csv");
-                fs::write(&path, bytes).unwrap();
-                let settings = CsvSettings {
-                    path, header: false, time_column: "1".into(), value_column: "2".into(),
-                    time_format: TimeFormat::UnixS, follow: false, ..Default::default()
-                };
-                let mut source = Csv::open(settings, None).unwrap();
-                if let Ok(Intake::Readings(readings)) = source.read(100) {
-                    prop_assert!(readings.iter().all(|reading| reading.value.is_finite()));
-                    prop_assert!(readings.is_sorted_by(|a, b| a.time_ms < b.time_ms));
-                }
-            }
-        }
+    #[test]
+    fn labelled_rows_go_on_where_the_node_was() {
+        let labelled =
+            CsvSettings { label_column: "2".into(), header: false, follow: false, ..Default::default() };
+        let (folder, mut source) = source("1,0\nrubbish\n2,1\n3,0\n", labelled.clone());
+        let Intake::Rows(rows) = source.read(2).unwrap() else { panic!("readings") };
+        assert_eq!(rows.iter().map(|row| row.features[0]).collect::<Vec<_>>(), [1.0, 2.0]);
+        assert_eq!(source.malformed(), 1);
+        let path = folder.path().join("load.csv");
+        let known = Position { newest_ms: None, rows: 2 };
+        let mut resumed = Csv::open(CsvSettings { path, ..labelled }, known).unwrap();
+        let Intake::Rows(rows) = resumed.read(9).unwrap() else { panic!("readings") };
+        assert_eq!(rows.iter().map(|row| row.features[0]).collect::<Vec<_>>(), [3.0]);
     }
 }

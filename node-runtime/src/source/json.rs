@@ -8,7 +8,7 @@ use crate::reading::Reading;
 
 /// Where a reading stands in a JSON text.
 #[derive(Debug, Clone)]
-pub(super) struct Fields {
+pub struct Fields {
     value: String,
     time: Option<String>,
     format: TimeFormat,
@@ -18,13 +18,13 @@ pub(super) struct Fields {
 impl Fields {
     /// `value` and `time` are paths like `ENERGY.Power`; an empty value path stands for the whole text, an empty time
     /// path for the time of arrival.
-    pub(super) fn new(value: &str, time: &str, format: TimeFormat, utc_offset_s: i32) -> Self {
+    pub fn new(value: &str, time: &str, format: TimeFormat, utc_offset_s: i32) -> Self {
         let time = (!time.is_empty()).then(|| pointer(time));
         Self { value: pointer(value), time, format, utc_offset_s }
     }
 
     /// The reading in `text`, if there is one.
-    pub(super) fn reading(&self, text: &str) -> Option<Reading> {
+    pub fn reading(&self, text: &str) -> Option<Reading> {
         if self.value.is_empty() && self.time.is_none() {
             return Some(Reading { time_ms: now_ms(), value: number(text.trim(), false)? });
         }

@@ -2,17 +2,19 @@
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::mpsc::SyncSender;
 use std::thread;
 
 use serde::{Deserialize, Serialize};
 
 use super::json::Fields;
 use super::lines::Lines;
+use super::pump::{Pump, Pumped};
+use super::sieve::Sieve;
 use super::tail::{Next, Tail};
 use super::time::TimeFormat;
 use super::{PATIENCE, Source, SourceError};
-use crate::reading::{Intake, Reading};
+use crate::reading::{Intake, Position};
 
 /// Where the lines are and what they mean.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -60,8 +62,7 @@ impl JsonlSettings {
 pub struct Jsonl {
     fields: Fields,
     stream: Stream,
-    newest_ms: i64,
-    malformed: u64,
+    sieve: Sieve,
 }
 
 #[derive(Debug)]
@@ -70,16 +71,16 @@ enum Stream {
     Pipe(Pipe),
 }
 
-/// A stream that cannot be asked whether it has something to say: a thread waits for it.
+/// A stream that cannot be asked whether it has something to say.
 #[derive(Debug)]
 struct Pipe {
-    blocks: Receiver<io::Result<Vec<u8>>>,
+    blocks: Pump<io::Result<Vec<u8>>>,
     lines: Lines,
 }
 
 impl Jsonl {
-    /// Opens the file or stdin; lines up to the time `newest_ms` are passed over.
-    pub fn open(settings: JsonlSettings, newest_ms: Option<i64>) -> Result<Self, SourceError> {
+    /// Opens the file or stdin, and goes on behind `position`.
+    pub fn open(settings: JsonlSettings, position: Position) -> Result<Self, SourceError> {
         let fields =
             Fields::new(&settings.value, &settings.time, settings.time_format, settings.utc_offset_s);
         let stream = if settings.path == Path::new("-") {
@@ -87,18 +88,7 @@ impl Jsonl {
         } else {
             Stream::File(Tail::open(settings.path, settings.follow)?, settings.follow)
         };
-        Ok(Self { fields, stream, newest_ms: newest_ms.unwrap_or(i64::MIN), malformed: 0 })
-    }
-
-    fn take(&mut self, line: &str, readings: &mut Vec<Reading>) {
-        match self.fields.reading(line) {
-            Some(reading) if reading.time_ms > self.newest_ms => {
-                self.newest_ms = reading.time_ms;
-                readings.push(reading);
-            }
-            Some(_) => {}
-            None => self.malformed += u64::from(!line.trim().is_empty()),
-        }
+        Ok(Self { fields, stream, sieve: Sieve::behind(position) })
     }
 }
 
@@ -114,7 +104,10 @@ impl Source for Jsonl {
                 },
                 Stream::File(tail, follow) => match tail.next()? {
                     Next::Line(line) => Some(line),
-                    Next::Restart => continue,
+                    Next::Restart => {
+                        self.sieve.expect_known(true);
+                        continue;
+                    }
                     Next::End if *follow => {
                         if readings.is_empty() {
                             thread::sleep(PATIENCE);
@@ -126,7 +119,9 @@ impl Source for Jsonl {
                 },
             };
             let Some(line) = line else { break };
-            self.take(&line, &mut readings);
+            if !line.trim().is_empty() {
+                readings.extend(self.sieve.pass(self.fields.reading(&line)));
+            }
         }
         Ok(Intake::Readings(readings))
     }
@@ -136,14 +131,13 @@ impl Source for Jsonl {
             Stream::File(tail, _) => tail.dropped(),
             Stream::Pipe(pipe) => pipe.lines.dropped,
         };
-        self.malformed + dropped
+        self.sieve.malformed() + dropped
     }
 }
 
 impl Pipe {
     fn start(mut reader: impl Read + Send + 'static) -> Result<Self, SourceError> {
-        let (sender, blocks) = mpsc::sync_channel(4);
-        let pump = move || {
+        let read = move |sender: SyncSender<io::Result<Vec<u8>>>| {
             let mut block = [0; 8192];
             loop {
                 let read = reader.read(&mut block).map(|count| block[..count].to_vec());
@@ -153,8 +147,7 @@ impl Pipe {
                 }
             }
         };
-        thread::Builder::new().name("stdin".into()).spawn(pump).map_err(SourceError::Thread)?;
-        Ok(Self { blocks, lines: Lines::default() })
+        Ok(Self { blocks: Pump::start("stdin", 4, read)?, lines: Lines::default() })
     }
 
     /// The next line; waits for it only if told to.
@@ -163,12 +156,11 @@ impl Pipe {
             if let Some(line) = self.lines.next() {
                 return Ok(Some(line));
             }
-            let patience = if wait { PATIENCE } else { std::time::Duration::ZERO };
-            match self.blocks.recv_timeout(patience) {
-                Ok(Ok(block)) if !block.is_empty() => self.lines.push(&block),
-                Ok(Err(cause)) => return Err(SourceError::File { path: "stdin".into(), cause }),
-                Err(RecvTimeoutError::Timeout) => return Ok(None),
-                Ok(Ok(_)) | Err(RecvTimeoutError::Disconnected) => {
+            match self.blocks.next(wait) {
+                Pumped::Item(Ok(block)) if !block.is_empty() => self.lines.push(&block),
+                Pumped::Item(Err(cause)) => return Err(SourceError::File { path: "stdin".into(), cause }),
+                Pumped::Nothing => return Ok(None),
+                Pumped::Item(Ok(_)) | Pumped::Over => {
                     return self.lines.last().map(Some).ok_or(SourceError::Ended);
                 }
             }
@@ -201,18 +193,19 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("load.jsonl");
         fs::write(&path, "{\"time\":1,\"value\":1.5}\nrubbish\n\n{\"time\":2,\"val").unwrap();
-        let mut source = Jsonl::open(settings(path.clone(), true), None).unwrap();
+        let mut source = Jsonl::open(settings(path.clone(), true), Position::default()).unwrap();
         assert_eq!(values(source.read(9).unwrap()), [(1, 1.5)]);
         OpenOptions::new()
             .append(true)
             .open(&path)
             .unwrap()
-            .write_all(b"ue\":2.5}\n{\"time\":2,\"value\":9}\n")
+            .write_all(b"ue\":2.5}\n{\"time\":3,\"value\":9}\n")
             .unwrap();
-        assert_eq!(values(source.read(9).unwrap()), [(2, 2.5)]);
+        assert_eq!(values(source.read(9).unwrap()), [(2, 2.5), (3, 9.0)]);
         assert_eq!(source.malformed(), 1);
-        let mut finished = Jsonl::open(settings(path, false), Some(1)).unwrap();
-        assert_eq!(values(finished.read(9).unwrap()), [(2, 2.5)]);
+        let known = Position { newest_ms: Some(2), rows: 0 };
+        let mut finished = Jsonl::open(settings(path, false), known).unwrap();
+        assert_eq!(values(finished.read(9).unwrap()), [(3, 9.0)]);
         assert!(matches!(finished.read(9), Err(SourceError::Ended)));
     }
 
@@ -221,7 +214,7 @@ mod tests {
         let (reader, mut writer) = io::pipe().unwrap();
         let fields = Fields::new("value", "time", TimeFormat::UnixMs, 0);
         let stream = Stream::Pipe(Pipe::start(reader).unwrap());
-        let mut source = Jsonl { fields, stream, newest_ms: i64::MIN, malformed: 0 };
+        let mut source = Jsonl { fields, stream, sieve: Sieve::behind(Position::default()) };
         writer.write_all(b"{\"time\":1,\"value\":1}\n{\"time\":2,").unwrap();
         assert_eq!(values(source.read(9).unwrap()), [(1, 1.0)]);
         writer.write_all(b"\"value\":2}\n{\"time\":3,\"value\":3}").unwrap();

@@ -1,21 +1,49 @@
-//! Where readings come from: one trait, one file for each kind.
+//! Where readings come from: one trait, one file and one cargo feature for each kind.
 
+#[cfg(not(any(
+    feature = "csv",
+    feature = "household",
+    feature = "jsonl",
+    feature = "modbus",
+    feature = "mqtt",
+    feature = "p1"
+)))]
+compile_error!("a node needs a source: build with --features csv, household, jsonl, modbus, mqtt or p1");
+
+#[cfg(feature = "household")]
 mod clocked;
+#[cfg(feature = "csv")]
 pub mod csv;
+#[cfg(feature = "household")]
 pub mod household;
-mod json;
+#[cfg(any(feature = "jsonl", feature = "mqtt"))]
+pub mod json;
+#[cfg(feature = "jsonl")]
 pub mod jsonl;
+#[cfg(any(feature = "csv", feature = "jsonl"))]
 mod lines;
+#[cfg(feature = "modbus")]
 pub mod modbus;
+#[cfg(feature = "mqtt")]
 pub mod mqtt;
+#[cfg(feature = "p1")]
 pub mod p1;
+#[cfg(any(feature = "jsonl", feature = "mqtt"))]
+mod pump;
+#[cfg(feature = "p1")]
 mod serial;
+#[cfg(any(feature = "csv", feature = "jsonl", feature = "mqtt"))]
+mod sieve;
+#[cfg(any(feature = "csv", feature = "jsonl"))]
 mod tail;
+#[cfg(any(feature = "modbus", feature = "p1"))]
+mod tcp;
 pub mod time;
 
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+#[cfg(feature = "household")]
 pub use clocked::Clocked;
 
 use crate::reading::Intake;
@@ -68,6 +96,7 @@ pub enum SourceError {
     #[error("cannot start a thread for the source: {0}")]
     Thread(std::io::Error),
     /// A meter on Modbus does not answer as it should.
+    #[cfg(feature = "modbus")]
     #[error("{address}: {cause}")]
     Modbus {
         /// Which one.
@@ -102,6 +131,7 @@ pub enum SourceError {
 }
 
 /// A number with a decimal point or comma; spaces around it do not matter.
+#[cfg(any(feature = "csv", feature = "jsonl", feature = "mqtt", feature = "p1"))]
 fn number(text: &str, decimal_comma: bool) -> Option<f64> {
     let text = text.trim();
     let value: f64 = if decimal_comma { text.replacen(',', ".", 1).parse() } else { text.parse() }.ok()?;

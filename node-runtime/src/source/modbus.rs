@@ -1,19 +1,21 @@
 //! A register of a meter, read over Modbus TCP.
 
 use std::io::{self, Read, Write};
-use std::net::{TcpStream, ToSocketAddrs};
+use std::net::TcpStream;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use super::{PATIENCE, Source, SourceError, now_ms};
+use super::{PATIENCE, Source, SourceError, now_ms, tcp};
 use crate::reading::{Intake, Reading};
 
 /// How long a meter may take to answer.
 const TIMEOUT: Duration = Duration::from_secs(5);
 /// Transaction (2), protocol (2), length (2), unit (1).
 const HEADER_BYTES: usize = 7;
+/// The header, the function (1), and how many bytes follow or what is wrong (1).
+const FIRST_BYTES: usize = HEADER_BYTES + 2;
 const PROTOCOL: [u8; 2] = [0, 0];
 
 /// Which register of which meter, and what its bits mean.
@@ -183,25 +185,20 @@ pub struct Modbus {
 impl Modbus {
     /// Connects.
     pub fn open(settings: ModbusSettings) -> Result<Self, SourceError> {
-        let stream = connect(&settings.address).map_err(|error| failed(&settings, error.into()))?;
+        let stream =
+            tcp::connect(&settings.address, TIMEOUT).map_err(|error| failed(&settings, error.into()))?;
         Ok(Self { settings, stream, transaction: 0, due: Instant::now(), malformed: 0 })
     }
 
     fn poll(&mut self) -> Result<f64, ModbusError> {
         self.transaction = self.transaction.wrapping_add(1);
-        let ModbusSettings { unit, table, register, number, word_order, .. } = self.settings;
-        let request = request(self.transaction, unit, table, register, number.words() as u16);
-        self.stream.write_all(&request)?;
-        let mut answer = [0; HEADER_BYTES + 2 + 8];
-        let length = HEADER_BYTES + 2;
-        self.stream.read_exact(&mut answer[..length])?;
-        let rest = expected_rest(&answer[..length], self.transaction, unit, table, number)?;
-        self.stream.read_exact(&mut answer[length..length + rest])?;
-        let words = &mut answer[length..length + rest];
-        if word_order == WordOrder::LowFirst {
-            words.as_chunks_mut::<2>().0.reverse();
-        }
-        number.decode(words).ok_or(ModbusError::Answer("length"))
+        self.stream.write_all(&request(self.transaction, &self.settings))?;
+        let mut answer = [0; FIRST_BYTES + 8];
+        let (first, rest) = answer.split_at_mut(FIRST_BYTES);
+        self.stream.read_exact(first)?;
+        let length = bytes_to_follow(first, self.transaction, &self.settings)?;
+        self.stream.read_exact(&mut rest[..length])?;
+        decode(&answer[..FIRST_BYTES + length], self.transaction, &self.settings)
     }
 }
 
@@ -233,57 +230,49 @@ fn failed(settings: &ModbusSettings, cause: ModbusError) -> SourceError {
     SourceError::Modbus { address: settings.address.clone(), cause }
 }
 
-fn connect(address: &str) -> io::Result<TcpStream> {
-    let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
-    for address in address.to_socket_addrs()? {
-        match TcpStream::connect_timeout(&address, TIMEOUT) {
-            Ok(stream) => {
-                stream.set_read_timeout(Some(TIMEOUT))?;
-                stream.set_write_timeout(Some(TIMEOUT))?;
-                stream.set_nodelay(true)?;
-                return Ok(stream);
-            }
-            Err(error) => last = error,
-        }
-    }
-    Err(last)
-}
-
-fn request(transaction: u16, unit: u8, table: Table, register: u16, words: u16) -> Vec<u8> {
+fn request(transaction: u16, settings: &ModbusSettings) -> Vec<u8> {
     let mut request = Vec::with_capacity(12);
     request.extend(transaction.to_be_bytes());
     request.extend(PROTOCOL);
     request.extend(6u16.to_be_bytes());
-    request.extend([unit, table.function()]);
-    request.extend(register.to_be_bytes());
-    request.extend(words.to_be_bytes());
+    request.extend([settings.unit, settings.table.function()]);
+    request.extend(settings.register.to_be_bytes());
+    request.extend((settings.number.words() as u16).to_be_bytes());
     request
 }
 
-/// The bytes that must follow the first nine of an answer.
-fn expected_rest(
-    first: &[u8],
-    transaction: u16,
-    unit: u8,
-    table: Table,
-    number: Number,
-) -> Result<usize, ModbusError> {
+/// The number in a meter's whole answer to our question number `transaction`.
+pub fn decode(answer: &[u8], transaction: u16, settings: &ModbusSettings) -> Result<f64, ModbusError> {
+    let (first, words) = answer.split_at_checked(FIRST_BYTES).ok_or(ModbusError::Answer("length"))?;
+    if words.len() != bytes_to_follow(first, transaction, settings)? {
+        return Err(ModbusError::Answer("length"));
+    }
+    let mut words = words.to_vec();
+    if settings.word_order == WordOrder::LowFirst {
+        words.as_chunks_mut::<2>().0.reverse();
+    }
+    settings.number.decode(&words).ok_or(ModbusError::Answer("length"))
+}
+
+/// How many bytes must follow the first nine of an answer.
+fn bytes_to_follow(first: &[u8], transaction: u16, settings: &ModbusSettings) -> Result<usize, ModbusError> {
     let (header, body) = first.split_at_checked(HEADER_BYTES).ok_or(ModbusError::Answer("length"))?;
     let [function, detail] = *body else { return Err(ModbusError::Answer("length")) };
-    let bytes = 2 * number.words();
+    let bytes = 2 * settings.number.words();
+    let asked = settings.table.function();
     if header[..2] != transaction.to_be_bytes() {
         return Err(ModbusError::Answer("transaction"));
     }
     if header[2..4] != PROTOCOL {
         return Err(ModbusError::Answer("protocol"));
     }
-    if header[6] != unit {
+    if header[6] != settings.unit {
         return Err(ModbusError::Answer("unit"));
     }
-    if function == table.function() | 0x80 {
+    if function == asked | 0x80 {
         return Err(ModbusError::Exception { code: detail });
     }
-    if function != table.function() {
+    if function != asked {
         return Err(ModbusError::Answer("function"));
     }
     if usize::from(detail) != bytes || header[4..6] != (bytes as u16 + 3).to_be_bytes() {
@@ -300,9 +289,15 @@ mod tests {
 
     #[test]
     fn the_request_of_the_standard() {
-        // Modbus application protocol 1.1b3, 6.3: read registers 108 to 110.
-        let expected = [0, 9, 0, 0, 0, 6, 17, 3, 0, 107, 0, 3];
-        assert_eq!(request(9, 17, Table::Holding, 107, 3), expected);
+        // Modbus application protocol 1.1b3, 6.3: read registers 108 and 109.
+        let settings = ModbusSettings {
+            unit: 17,
+            table: Table::Holding,
+            register: 107,
+            number: Number::F32,
+            ..Default::default()
+        };
+        assert_eq!(request(9, &settings), [0, 9, 0, 0, 0, 6, 17, 3, 0, 107, 0, 2]);
     }
 
     #[test]
@@ -325,19 +320,26 @@ mod tests {
     #[test]
     fn refusals_are_named() {
         let refused = [0, 1, 0, 0, 0, 3, 1, 0x84, 2];
-        let error = expected_rest(&refused, 1, 1, Table::Input, Number::F32).unwrap_err();
+        let error = decode(&refused, 1, &ModbusSettings::default()).unwrap_err();
         assert!(error.to_string().contains("no such register"), "{error}");
     }
 
     proptest! {
         #[test]
-        fn any_bytes_are_an_answer_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..20), transaction: u16, unit: u8) {
+        fn any_bytes_are_a_number_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..20)) {
             for number in [Number::U16, Number::F32, Number::F64] {
-                if let Ok(rest) = expected_rest(&bytes, transaction, unit, Table::Input, number) {
-                    prop_assert_eq!(rest, 2 * number.words());
-                }
-                let _ = number.decode(&bytes);
+                let _ = decode(&bytes, 1, &ModbusSettings { number, ..Default::default() });
             }
+        }
+
+        #[test]
+        fn a_right_answer_is_read_and_a_wrong_byte_in_its_head_noticed(value: u32, at in 0usize..FIRST_BYTES, flip in 1u8..) {
+            let settings = ModbusSettings { number: Number::U32, ..Default::default() };
+            let answer = [&[0, 1, 0, 0, 0, 7, 1, 4, 4][..], &value.to_be_bytes()].concat();
+            prop_assert_eq!(decode(&answer, 1, &settings).unwrap(), f64::from(value));
+            let mut wrong = answer;
+            wrong[at] ^= flip;
+            prop_assert!(decode(&wrong, 1, &settings).is_err());
         }
     }
 }

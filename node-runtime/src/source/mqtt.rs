@@ -1,17 +1,18 @@
 //! A topic on any MQTT broker: what plugs, gateways and home automation publish.
 
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
-use std::thread;
+use std::sync::mpsc::SyncSender;
 
 use evenhand_link::{Broker, Tls, plain_options};
 use rumqttc::{Client, Connection, ConnectionError, Event, Packet, QoS};
 use serde::{Deserialize, Serialize};
 
 use super::json::Fields;
+use super::pump::{Pump, Pumped};
+use super::sieve::Sieve;
 use super::time::TimeFormat;
-use super::{PATIENCE, Source, SourceError};
+use super::{Source, SourceError};
 use crate::config::BrokerSection;
-use crate::reading::Intake;
+use crate::reading::{Intake, Position};
 
 /// Larger messages are no readings.
 const MESSAGE_BYTES_MAX: usize = 64 * 1024;
@@ -54,70 +55,75 @@ impl MqttSettings {
 #[derive(Debug)]
 pub struct Mqtt {
     broker: String,
-    messages: Receiver<Result<String, Box<ConnectionError>>>,
+    messages: Pump<Result<Heard, Box<ConnectionError>>>,
     fields: Fields,
-    newest_ms: i64,
-    malformed: u64,
+    sieve: Sieve,
+    /// Why no more will come, once what came before is handed over.
+    failed: Option<Box<ConnectionError>>,
+}
+
+/// One message.
+#[derive(Debug)]
+struct Heard {
+    text: String,
+    /// The broker says it again: it kept it, or nobody acknowledged it.
+    again: bool,
 }
 
 impl Mqtt {
-    /// Connects and subscribes as `client_id`.
+    /// Connects and subscribes as `client_id`, and goes on behind `position`.
     pub fn open(
         settings: &MqttSettings,
         broker: &Broker,
         tls: Option<&Tls>,
         client_id: &str,
-        newest_ms: Option<i64>,
+        position: Position,
     ) -> Result<Self, SourceError> {
         let mut options = plain_options(broker, tls, client_id)?;
         options.set_max_packet_size(MESSAGE_BYTES_MAX, MESSAGE_BYTES_MAX);
+        // What was said while the node was away is of use only with a time of its own.
+        let timed = !settings.time.is_empty();
+        options.set_clean_session(!timed);
         let (client, connection) = Client::new(options, 8);
-        let (sender, messages) = mpsc::sync_channel(WAITING);
         let topic = settings.topic.clone();
-        // What the broker kept may be old: without a time of its own it is no reading.
-        let kept_too = !settings.time.is_empty();
-        thread::Builder::new()
-            .name("mqtt source".into())
-            .spawn(move || listen(&client, connection, &topic, kept_too, &sender))
-            .map_err(SourceError::Thread)?;
+        let listen = move |sender| listen(&client, connection, &topic, timed, &sender);
         Ok(Self {
             broker: broker.to_string(),
-            messages,
+            messages: Pump::start("mqtt source", WAITING, listen)?,
             fields: Fields::new(&settings.value, &settings.time, settings.time_format, settings.utc_offset_s),
-            newest_ms: newest_ms.unwrap_or(i64::MIN),
-            malformed: 0,
+            sieve: Sieve::behind(position),
+            failed: None,
         })
     }
 }
 
 impl Source for Mqtt {
     fn read(&mut self, count: usize) -> Result<Intake, SourceError> {
+        if let Some(cause) = self.failed.take() {
+            return Err(SourceError::Mqtt { broker: self.broker.clone(), cause });
+        }
         let mut readings = Vec::new();
         while readings.len() < count {
-            let message = match readings.is_empty() {
-                true => self.messages.recv_timeout(PATIENCE),
-                false => self.messages.try_recv().map_err(|_| RecvTimeoutError::Timeout),
-            };
-            let text = match message {
-                Ok(Ok(text)) => text,
-                Ok(Err(cause)) => return Err(SourceError::Mqtt { broker: self.broker.clone(), cause }),
-                Err(RecvTimeoutError::Timeout) => break,
-                Err(RecvTimeoutError::Disconnected) => return Err(SourceError::Ended),
-            };
-            match self.fields.reading(&text) {
-                Some(reading) if reading.time_ms > self.newest_ms => {
-                    self.newest_ms = reading.time_ms;
-                    readings.push(reading);
+            let Heard { text, again } = match self.messages.next(readings.is_empty()) {
+                Pumped::Item(Ok(heard)) => heard,
+                Pumped::Item(Err(cause)) if readings.is_empty() => {
+                    return Err(SourceError::Mqtt { broker: self.broker.clone(), cause });
                 }
-                Some(_) => {}
-                None => self.malformed += 1,
-            }
+                Pumped::Item(Err(cause)) => {
+                    self.failed = Some(cause);
+                    break;
+                }
+                Pumped::Over if readings.is_empty() => return Err(SourceError::Ended),
+                Pumped::Nothing | Pumped::Over => break,
+            };
+            self.sieve.expect_known(again);
+            readings.extend(self.sieve.pass(self.fields.reading(&text)));
         }
         Ok(Intake::Readings(readings))
     }
 
     fn malformed(&self) -> u64 {
-        self.malformed
+        self.sieve.malformed()
     }
 }
 
@@ -127,14 +133,18 @@ fn listen(
     mut connection: Connection,
     topic: &str,
     kept_too: bool,
-    sender: &SyncSender<Result<String, Box<ConnectionError>>>,
+    sender: &SyncSender<Result<Heard, Box<ConnectionError>>>,
 ) {
     while let Ok(event) = connection.recv() {
         let listened = match event {
             Ok(Event::Incoming(Packet::ConnAck(_))) => client.try_subscribe(topic, QoS::AtLeastOnce).is_ok(),
             Ok(Event::Incoming(Packet::Publish(publish))) => {
+                let heard = Heard {
+                    text: String::from_utf8_lossy(&publish.payload).into_owned(),
+                    again: publish.retain || publish.dup,
+                };
                 let counts = kept_too || !publish.retain;
-                !counts || sender.send(Ok(String::from_utf8_lossy(&publish.payload).into_owned())).is_ok()
+                !counts || sender.send(Ok(heard)).is_ok()
             }
             Ok(_) => true,
             Err(error) => {

@@ -63,6 +63,14 @@ pub(super) fn civil_ms(date: [i64; 3], clock: [i64; 3], offset_s: i64) -> Option
     })
 }
 
+/// `2024-05-01T12:30:00Z`, to the second.
+pub fn iso_text(time_ms: i64) -> String {
+    let seconds = time_ms.div_euclid(1000);
+    let [year, month, day] = civil_from_days(seconds.div_euclid(86_400));
+    let clock = seconds.rem_euclid(86_400);
+    format!("{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}Z", clock / 3600, clock / 60 % 60, clock % 60)
+}
+
 fn split_offset(text: &str, utc_offset_s: i32) -> Option<(&str, i64)> {
     if let Some(clock) = text.strip_suffix(['Z', 'z']) {
         return Some((clock, 0));
@@ -113,6 +121,20 @@ fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
     era * 146_097 + day_of_era - 719_468
 }
 
+/// The date so many days after 1970-01-01: the inverse of [`days_from_civil`].
+fn civil_from_days(days: i64) -> [i64; 3] {
+    let days = days + 719_468;
+    let era = days.div_euclid(146_097);
+    let day_of_era = days.rem_euclid(146_097);
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    [year, month, day]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -157,6 +179,11 @@ mod tests {
             for format in [TimeFormat::Iso, TimeFormat::UnixS, TimeFormat::UnixMs] {
                 let _ = (format.parse(&text, 7200), format.parse(&digits, 7200));
             }
+        }
+
+        #[test]
+        fn what_is_written_is_read(seconds in 0i64..253_402_300_800) {
+            prop_assert_eq!(TimeFormat::Iso.parse(&iso_text(seconds * 1000), 7200), Some(seconds * 1000));
         }
 
         #[test]

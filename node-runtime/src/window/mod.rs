@@ -2,18 +2,20 @@
 
 mod calendar;
 mod normalise;
+mod replay;
 mod rows;
 mod series;
 
 use evenhand_models::Batch;
+use rand::Rng;
 use serde::{Deserialize, Serialize};
 
 pub use calendar::phases;
 pub use normalise::{DEVIATIONS_MAX, Normaliser};
 pub use rows::{RowSettings, Rows};
-pub use series::{FEATURES, Query, Series, SeriesSettings};
+pub use series::{FEATURES, Quantity, Query, Series, SeriesSettings};
 
-use crate::reading::Intake;
+use crate::reading::{Intake, Position};
 
 /// What became of everything a source handed over.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,7 +26,7 @@ pub struct Counts {
     pub refused: u64,
     /// Not newer than what was there.
     pub out_of_order: u64,
-    /// Times the clock was set back and the series began anew.
+    /// Times the clock jumped so far that the series began anew.
     pub restarts: u32,
 }
 
@@ -35,6 +37,8 @@ pub struct Taken {
     pub batch: Batch,
     /// How many there are.
     pub samples: usize,
+    /// How many of them, at the end, were never trained on.
+    pub fresh: usize,
     /// What [`Window::mark_used`] wants once they have been trained on.
     pub upto: i64,
 }
@@ -67,21 +71,22 @@ impl Window {
     }
 
     /// Takes in what fits this memory; what does not is dropped.
-    pub fn add(&mut self, intake: Intake) {
+    pub fn add(&mut self, intake: &Intake) {
         match (self, intake) {
             (Window::Series(series), Intake::Readings(readings)) => {
-                readings.into_iter().for_each(|reading| series.add(reading));
+                readings.iter().for_each(|reading| series.add(*reading));
             }
-            (Window::Rows(memory), Intake::Rows(rows)) => rows.into_iter().for_each(|row| memory.add(row)),
+            (Window::Rows(memory), Intake::Rows(rows)) => rows.iter().for_each(|row| memory.add(row.clone())),
             (Window::Series(_), Intake::Rows(_)) | (Window::Rows(_), Intake::Readings(_)) => {}
         }
     }
 
-    /// The newest samples not used yet, at most `samples_max`; none when there is nothing new.
-    pub fn batch(&self, samples_max: usize) -> Option<Taken> {
+    /// The newest samples not used yet and the configured share of samples used before, at most `samples_max`; none when
+    /// there is nothing new.
+    pub fn batch(&self, samples_max: usize, generator: &mut impl Rng) -> Option<Taken> {
         match self {
-            Window::Series(series) => series.batch(samples_max),
-            Window::Rows(rows) => rows.batch(samples_max),
+            Window::Series(series) => series.batch_with_replay(samples_max, generator),
+            Window::Rows(rows) => rows.batch(samples_max, generator),
         }
     }
 
@@ -117,11 +122,20 @@ impl Window {
         }
     }
 
-    /// The time of the newest reading: a source goes on from there.
+    /// The time of the newest reading.
     pub fn newest_ms(&self) -> Option<i64> {
         match self {
             Window::Series(series) => series.newest_ms(),
             Window::Rows(_) => None,
+        }
+    }
+
+    /// Where a source goes on.
+    pub fn position(&self) -> Position {
+        let Counts { accepted, refused, .. } = self.counts();
+        match self {
+            Window::Series(series) => Position { newest_ms: series.newest_ms(), rows: 0 },
+            Window::Rows(_) => Position { newest_ms: None, rows: accepted + refused },
         }
     }
 }

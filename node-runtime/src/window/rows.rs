@@ -3,8 +3,10 @@
 use std::collections::VecDeque;
 
 use evenhand_models::{Batch, Targets};
+use rand::Rng;
 use serde::{Deserialize, Serialize};
 
+use super::replay::choose;
 use super::{Counts, Taken};
 use crate::reading::{Row, Target};
 
@@ -17,6 +19,9 @@ pub struct RowSettings {
     /// Rows kept in memory.
     #[serde(default = "history_rows")]
     pub history_rows: usize,
+    /// The share of a batch that is drawn from rows that were used before, at least 0, below 1.
+    #[serde(default)]
+    pub replay_share: f64,
 }
 
 fn history_rows() -> usize {
@@ -28,12 +33,15 @@ impl RowSettings {
     pub fn check(&self) -> Result<(), String> {
         if self.shape.is_empty() || self.shape.contains(&0) {
             return Err(format!(
-                "window.shape = {:?}; name the length of every dimension of one row",
+                "rows.shape = {:?}; name the length of every dimension of one row",
                 self.shape
             ));
         }
         if self.history_rows == 0 {
-            return Err("window.history_rows = 0; at least one row must be kept".into());
+            return Err("rows.history_rows = 0; at least one row must be kept".into());
+        }
+        if !(0.0..1.0).contains(&self.replay_share) {
+            return Err(format!("rows.replay_share = {}; it is at least 0 and below 1", self.replay_share));
         }
         Ok(())
     }
@@ -75,15 +83,22 @@ impl Rows {
         self.rows.drain(..surplus);
     }
 
-    /// The newest rows that were not used yet and whose targets are of one kind, at most `samples_max`, oldest first.
-    pub fn batch(&self, samples_max: usize) -> Option<Taken> {
-        let unused = usize::try_from(self.newest - self.used).ok()?.min(samples_max);
-        let rows = self.rows.range(self.rows.len().saturating_sub(unused)..);
+    /// The newest rows that were not used yet and the configured share of rows used before, at most `samples_max`, if
+    /// their targets are of one kind.
+    pub fn batch(&self, samples_max: usize, generator: &mut impl Rng) -> Option<Taken> {
+        let unused = usize::try_from(self.newest - self.used).ok()?;
+        let first = self.rows.len().saturating_sub(unused);
+        let fresh: Vec<usize> = (first..self.rows.len()).collect();
+        let share = self.settings.replay_share;
+        let old = if share == 0.0 { Vec::new() } else { (0..first).collect() };
+        let choice = choose(&fresh, old, samples_max, share, generator)?;
+        let rows = choice.all.iter().map(|at| &self.rows[*at]);
         let samples = rows.len();
         let targets = targets(rows.clone().map(|row| row.target))?;
         let inputs = rows.flat_map(|row| row.features.iter().copied()).collect();
         let shape = std::iter::once(samples).chain(self.settings.shape.iter().copied()).collect();
-        Some(Taken { batch: Batch { inputs, shape, targets }, samples, upto: self.newest })
+        let batch = Batch { inputs, shape, targets };
+        Some(Taken { batch, samples, fresh: choice.fresh, upto: self.newest })
     }
 
     /// Counts the rows up to number `upto` as used.
@@ -127,35 +142,51 @@ fn targets(each: impl Iterator<Item = Target> + Clone) -> Option<Targets> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use rand_chacha::ChaCha8Rng;
+    use rand_chacha::rand_core::SeedableRng;
 
     fn rows(history_rows: usize, targets: &[Target]) -> Rows {
-        let mut rows = Rows::new(RowSettings { shape: vec![2], history_rows });
+        let mut rows = Rows::new(RowSettings { shape: vec![2], history_rows, replay_share: 0.0 });
         for (number, target) in (0u8..).zip(targets) {
             rows.add(Row { features: vec![f32::from(number), 1.0], target: *target });
         }
         rows
     }
 
+    fn batch(rows: &Rows, samples_max: usize) -> Option<Taken> {
+        rows.batch(samples_max, &mut ChaCha8Rng::seed_from_u64(1))
+    }
+
+    #[test]
+    fn a_share_of_the_batch_is_replayed() {
+        let mut rows = rows(9, &[Target::Class(0); 6]);
+        rows.settings.replay_share = 0.5;
+        rows.mark_used(4);
+        let taken = batch(&rows, 8).unwrap();
+        assert_eq!((taken.samples, taken.fresh), (4, 2), "two new, two old");
+        assert_eq!(taken.batch.inputs[4..], [4.0, 1.0, 5.0, 1.0], "the new ones come last");
+    }
+
     #[test]
     fn each_row_is_used_once_and_the_newest_first() {
         let mut rows = rows(3, &[Target::Class(0), Target::Class(1), Target::Class(2), Target::Class(3)]);
-        let taken = rows.batch(2).unwrap();
+        let taken = batch(&rows, 2).unwrap();
         assert_eq!(taken.batch.targets, Targets::Classes(vec![2, 3]));
         assert_eq!((taken.batch.inputs, taken.batch.shape), (vec![2.0, 1.0, 3.0, 1.0], vec![2, 2]));
-        assert_eq!(rows.batch(10).unwrap().samples, 3, "the oldest was forgotten");
+        assert_eq!(batch(&rows, 10).unwrap().samples, 3, "the oldest was forgotten");
         rows.mark_used(taken.upto);
-        assert_eq!(rows.batch(2), None);
+        assert_eq!(batch(&rows, 2), None);
     }
 
     #[test]
     fn values_are_targets_too_but_never_beside_classes() {
         let values = rows(9, &[Target::Value(0.5), Target::Value(1.5)]);
-        assert_eq!(values.batch(9).unwrap().batch.targets, Targets::Values(vec![0.5, 1.5]));
+        assert_eq!(batch(&values, 9).unwrap().batch.targets, Targets::Values(vec![0.5, 1.5]));
         let chosen =
             rows(9, &[Target::Chosen { column: 2, value: 0.5 }, Target::Chosen { column: 0, value: 1.5 }]);
         let expected = Targets::Chosen { columns: vec![2, 0], values: vec![0.5, 1.5] };
-        assert_eq!(chosen.batch(9).unwrap().batch.targets, expected);
-        assert_eq!(rows(9, &[Target::Value(0.5), Target::Class(1)]).batch(9), None);
+        assert_eq!(batch(&chosen, 9).unwrap().batch.targets, expected);
+        assert_eq!(batch(&rows(9, &[Target::Value(0.5), Target::Class(1)]), 9), None);
     }
 
     #[test]
@@ -163,6 +194,6 @@ mod tests {
         let mut rows = rows(9, &[Target::Value(f32::NAN)]);
         rows.add(Row { features: vec![1.0], target: Target::Class(0) });
         rows.add(Row { features: vec![1.0, f32::INFINITY], target: Target::Class(0) });
-        assert_eq!((rows.counts().refused, rows.batch(9)), (3, None));
+        assert_eq!((rows.counts().refused, batch(&rows, 9)), (3, None));
     }
 }

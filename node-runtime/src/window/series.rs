@@ -3,10 +3,12 @@
 use std::collections::VecDeque;
 
 use evenhand_models::{Batch, Targets};
+use rand::Rng;
 use serde::{Deserialize, Serialize};
 
 use super::calendar;
 use super::normalise::Normaliser;
+use super::replay::{Choice, choose};
 use super::{Counts, Taken};
 use crate::reading::Reading;
 
@@ -37,6 +39,20 @@ pub struct SeriesSettings {
     pub normalisation_steps: u32,
     /// Local time minus UTC, for the time of day.
     pub utc_offset_s: i32,
+    /// What a reading says.
+    pub quantity: Quantity,
+    /// The share of a batch that is drawn from samples that were used before, at least 0, below 1.
+    pub replay_share: f64,
+}
+
+/// What a reading says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Quantity {
+    /// How much it is at the moment, e.g. a power in kW; a step is the mean of its readings.
+    Level,
+    /// How much it was since the meter was installed, e.g. an energy in kWh; a step is the growth an hour.
+    Counter,
 }
 
 impl Default for SeriesSettings {
@@ -49,6 +65,8 @@ impl Default for SeriesSettings {
             gap_steps_max: 2,
             normalisation_steps: 35_040,
             utc_offset_s: 0,
+            quantity: Quantity::Level,
+            replay_share: 0.0,
         }
     }
 }
@@ -64,6 +82,9 @@ impl SeriesSettings {
             }
             Self { horizon: 0, .. } => {
                 Err("window.horizon = 0; a forecast looks at least one step ahead".into())
+            }
+            Self { replay_share, .. } if !(0.0..1.0).contains(replay_share) => {
+                Err(format!("window.replay_share = {replay_share}; it is at least 0 and below 1"))
             }
             Self { history_steps, .. } if *history_steps < span => Err(format!(
                 "window.history_steps = {history_steps} cannot hold one sample; raise it to lags + horizon = {span} or more"
@@ -96,6 +117,7 @@ struct Open {
     step: i64,
     sum: f64,
     count: u32,
+    last: Reading,
 }
 
 /// Readings, resampled to fixed steps and bounded in number.
@@ -109,6 +131,8 @@ pub struct Series {
     /// Name of the newest complete step; meaningless while `steps` is empty.
     newest: i64,
     open: Option<Open>,
+    /// The last reading of the newest complete step: where a counter stood.
+    counter: Option<Reading>,
     newest_ms: Option<i64>,
     backward: u32,
     normaliser: Normaliser,
@@ -137,6 +161,7 @@ impl Series {
             steps: VecDeque::new(),
             newest: 0,
             open: None,
+            counter: None,
             newest_ms: None,
             backward: 0,
             normaliser,
@@ -155,7 +180,8 @@ impl Series {
             return;
         }
         if self.newest_ms.is_some_and(|newest_ms| time_ms <= newest_ms) {
-            self.backward += 1;
+            // The same time again is the same reading again, however often.
+            self.backward += u32::from(self.newest_ms != Some(time_ms));
             if self.backward < BACKWARD_READINGS_MAX {
                 self.counts.out_of_order += 1;
                 return;
@@ -171,31 +197,35 @@ impl Series {
         if self.open.as_ref().is_some_and(|open| open.step < step) {
             self.close();
         }
-        let open = self.open.get_or_insert(Open { step, sum: 0.0, count: 0 });
+        let open = self.open.get_or_insert(Open { step, sum: 0.0, count: 0, last: reading });
         open.sum += value;
         open.count += 1;
+        open.last = reading;
         if time_ms == step * step_ms {
             self.close();
         }
     }
 
-    /// The clock was set back: what was measured stays known only through the normalisation.
+    /// The clock jumped: what was measured stays known only through the normalisation.
     fn restart(&mut self) {
         self.steps.clear();
         self.open = None;
+        self.counter = None;
         self.used = i64::MIN;
         self.counts.restarts += 1;
     }
 
     fn close(&mut self) {
-        let Some(Open { step, sum, count }) = self.open.take() else { return };
-        let value = sum / f64::from(count);
+        let Some(open) = self.open.take() else { return };
+        let Some(value) = self.value_of(&open) else { return };
+        let step = open.step;
         self.normaliser.add(value);
         let value = value as f32;
 
         let missing = if self.steps.is_empty() { 0 } else { (step - self.newest - 1).max(0) as usize };
         if missing >= self.settings.history_steps {
             self.steps.clear();
+            self.counts.restarts += 1;
         } else if let Some(before) = self.steps.back().and_then(|step| step.value())
             && missing <= self.settings.gap_steps_max
         {
@@ -210,20 +240,57 @@ impl Series {
         self.steps.drain(..surplus);
     }
 
+    /// The value of a step that is over; none where a counter has nothing to compare with.
+    fn value_of(&mut self, open: &Open) -> Option<f64> {
+        match self.settings.quantity {
+            Quantity::Level => Some(open.sum / f64::from(open.count)),
+            Quantity::Counter => {
+                let before = self.counter.replace(open.last)?;
+                let growth = open.last.value - before.value;
+                let hours = (open.last.time_ms - before.time_ms) as f64 / 3_600_000.0;
+                // A counter that falls was exchanged or reset.
+                (growth >= 0.0).then_some(growth / hours)
+            }
+        }
+    }
+
     /// The newest samples that were not used yet, at most `samples_max`, oldest first.
     pub fn batch(&self, samples_max: usize) -> Option<Taken> {
+        let all = self.fresh(samples_max);
+        let fresh = all.len();
+        self.taken(&Choice { all, fresh })
+    }
+
+    /// As [`batch`](Self::batch), with the configured share drawn from samples that were used before.
+    pub fn batch_with_replay(&self, samples_max: usize, generator: &mut impl Rng) -> Option<Taken> {
+        let share = self.settings.replay_share;
+        if share == 0.0 {
+            return self.batch(samples_max);
+        }
+        let old = self.ends().filter(|end| self.step_name(*end) <= self.used).collect();
+        self.taken(&choose(&self.fresh(samples_max), old, samples_max, share, generator)?)
+    }
+
+    /// Where samples end: for each, the number of steps in memory up to its target.
+    fn ends(&self) -> impl DoubleEndedIterator<Item = usize> {
         let span = self.settings.lags + self.settings.horizon;
-        let mut ends: Vec<usize> = (span..=self.steps.len())
-            .rev()
-            .take_while(|end| self.step_name(*end) > self.used)
-            .filter(|end| self.is_sample(*end))
-            .take(samples_max)
-            .collect();
+        (span..=self.steps.len()).filter(|end| self.is_sample(*end))
+    }
+
+    fn fresh(&self, samples_max: usize) -> Vec<usize> {
+        let unused = self.ends().rev().take_while(|end| self.step_name(*end) > self.used);
+        let mut ends: Vec<usize> = unused.take(samples_max).collect();
         ends.reverse();
+        ends
+    }
+
+    /// The samples that end where `choice` says.
+    fn taken(&self, choice: &Choice) -> Option<Taken> {
+        let ends = &choice.all;
         let upto = self.step_name(*ends.last()?);
         let mut inputs = Vec::with_capacity(ends.len() * self.settings.lags * FEATURES);
         let mut targets = Vec::with_capacity(ends.len());
-        for end in &ends {
+        for end in ends {
             self.write_lags(*end - self.settings.horizon, &mut inputs);
             let target = self.steps[*end - 1].value().unwrap_or(0.0);
             targets.push(self.normaliser.normalise(f64::from(target)));
@@ -232,6 +299,7 @@ impl Series {
         Some(Taken {
             batch: Batch { inputs, shape, targets: Targets::Values(targets) },
             samples: ends.len(),
+            fresh: choice.fresh,
             upto,
         })
     }
@@ -252,6 +320,11 @@ impl Series {
         self.write_lags(end, &mut inputs);
         let for_ms = (self.newest + self.settings.horizon as i64) * self.step_ms();
         Some(Query { inputs, shape: vec![1, self.settings.lags, FEATURES], for_ms })
+    }
+
+    /// The end of the newest complete step.
+    pub fn complete_ms(&self) -> Option<i64> {
+        (!self.steps.is_empty()).then(|| self.newest * self.step_ms())
     }
 
     /// The measured value of the step that ended at `end_ms`, if it is complete.
@@ -320,165 +393,4 @@ impl Series {
 }
 
 #[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-    use super::*;
-    use proptest::prelude::*;
-
-    const MINUTE_MS: i64 = 60_000;
-
-    fn settings() -> SeriesSettings {
-        SeriesSettings { step_s: 60, lags: 2, history_steps: 10, gap_steps_max: 1, ..Default::default() }
-    }
-
-    fn series(settings: SeriesSettings, readings: &[(i64, f64)]) -> Series {
-        let mut series = Series::new(settings);
-        readings.iter().for_each(|&(time_ms, value)| series.add(Reading { time_ms, value }));
-        series
-    }
-
-    /// The normalised loads and targets of a batch, back in the meter's unit.
-    fn loads(series: &Series, taken: &Taken) -> Vec<(Vec<f64>, f64)> {
-        let restore = |value: f32| (series.normaliser().restore(value) * 1e4).round() / 1e4;
-        let Targets::Values(targets) = &taken.batch.targets else { panic!("classes") };
-        let lags = series.settings.lags;
-        taken
-            .batch
-            .inputs
-            .chunks(lags * FEATURES)
-            .zip(targets)
-            .map(|(inputs, target)| {
-                (inputs.chunks(FEATURES).map(|step| restore(step[0])).collect(), restore(*target))
-            })
-            .collect()
-    }
-
-    fn minutes(values: &[f64]) -> Vec<(i64, f64)> {
-        (1..).zip(values).map(|(minute, value)| (minute * MINUTE_MS, *value)).collect()
-    }
-
-    #[test]
-    fn samples_are_lags_and_the_value_after_them() {
-        let mut series = series(settings(), &minutes(&[1.0, 2.0, 4.0, 7.0, 11.0]));
-        let taken = series.batch(10).unwrap();
-        assert_eq!(taken.batch.shape, [3, 2, FEATURES]);
-        assert_eq!(
-            loads(&series, &taken),
-            [(vec![1.0, 2.0], 4.0), (vec![2.0, 4.0], 7.0), (vec![4.0, 7.0], 11.0)]
-        );
-        let calendar = calendar::phases(2 * MINUTE_MS);
-        assert_eq!(taken.batch.inputs[FEATURES + 1..2 * FEATURES], calendar);
-        series.mark_used(taken.upto);
-        assert_eq!(series.batch(10), None);
-        series.add(Reading { time_ms: 6 * MINUTE_MS, value: 16.0 });
-        let fresh = series.batch(10).unwrap();
-        assert_eq!(loads(&series, &fresh), [(vec![7.0, 11.0], 16.0)]);
-    }
-
-    #[test]
-    fn a_longer_horizon_looks_further() {
-        let settings = SeriesSettings { horizon: 3, ..settings() };
-        let series = series(settings, &minutes(&[1.0, 2.0, 4.0, 7.0, 11.0]));
-        assert_eq!(loads(&series, &series.batch(10).unwrap()), [(vec![1.0, 2.0], 11.0)]);
-        assert_eq!(series.query().unwrap().for_ms, 8 * MINUTE_MS);
-    }
-
-    #[test]
-    fn the_newest_samples_are_taken_when_there_are_too_many() {
-        let series = series(settings(), &minutes(&[1.0, 2.0, 4.0, 7.0, 11.0]));
-        let taken = series.batch(1).unwrap();
-        assert_eq!(loads(&series, &taken), [(vec![4.0, 7.0], 11.0)]);
-    }
-
-    #[test]
-    fn readings_within_a_step_are_averaged() {
-        let series = series(settings(), &[(1, 1.0), (30_000, 2.0), (60_000, 6.0), (60_001, 8.0)]);
-        assert_eq!(series.len(), 1, "the second step waits for its end");
-        assert_eq!(series.measured(60_000), Some(3.0));
-        assert_eq!(series.measured(120_000), None);
-    }
-
-    #[test]
-    fn short_gaps_serve_as_input_but_never_as_target() {
-        let mut readings = minutes(&[1.0, 2.0, 4.0, 7.0, 11.0]);
-        readings.remove(2);
-        let series = series(settings(), &readings);
-        let samples = loads(&series, &series.batch(10).unwrap());
-        assert_eq!(samples, [(vec![2.0, 4.5], 7.0), (vec![4.5, 7.0], 11.0)]);
-        assert_eq!(series.measured(3 * MINUTE_MS), None);
-    }
-
-    #[test]
-    fn long_gaps_break_the_series() {
-        let mut readings = minutes(&[1.0, 2.0, 0.0, 0.0, 3.0, 4.0, 5.0]);
-        readings.drain(2..4);
-        let series = series(settings(), &readings);
-        assert_eq!(loads(&series, &series.batch(10).unwrap()), [(vec![3.0, 4.0], 5.0)]);
-    }
-
-    #[test]
-    fn a_clock_that_jumps_ahead_and_back_is_survived() {
-        let mut series = series(settings(), &minutes(&[1.0, 2.0, 3.0]));
-        series.add(Reading { time_ms: 40 * 365 * 86_400_000, value: 1.0 });
-        assert_eq!(series.len(), 1);
-        for minute in 4..30 {
-            series.add(Reading { time_ms: minute * MINUTE_MS, value: 1.0 });
-        }
-        assert_eq!(series.counts().restarts, 1);
-        assert_eq!(series.counts().out_of_order, u64::from(BACKWARD_READINGS_MAX) - 1);
-        assert!(series.batch(1).is_some());
-    }
-
-    #[test]
-    fn what_is_no_reading_is_counted_and_kept_out() {
-        let bad =
-            [(1, f64::NAN), (1, f64::INFINITY), (1, 1e300), (-1, 1.0), (i64::MAX, 1.0), (i64::MIN, 1.0)];
-        let series = series(settings(), &bad);
-        assert_eq!((series.counts().refused, series.counts().accepted, series.len()), (6, 0, 0));
-    }
-
-    #[test]
-    fn saves_and_restores() {
-        let series = series(settings(), &minutes(&[1.0, 2.0, 4.0, 7.0, 11.0]));
-        let saved = postcard::to_allocvec(&series).unwrap();
-        assert_eq!(postcard::from_bytes::<Series>(&saved).unwrap(), series);
-    }
-
-    fn any_reading() -> impl Strategy<Value = Reading> {
-        let time = prop_oneof![8 => 0i64..3_000_000, 1 => any::<i64>(), 1 => Just(TIME_MS_MAX)];
-        let value = prop_oneof![8 => -10.0f64..10.0, 1 => any::<f64>()];
-        (time, value).prop_map(|(time_ms, value)| Reading { time_ms, value })
-    }
-
-    proptest! {
-        #[test]
-        fn any_readings_give_finite_bounded_samples(
-            readings in prop::collection::vec(any_reading(), 0..300),
-            sorted: bool, lags in 1usize..5, horizon in 1usize..4, history in 10usize..40, samples_max in 0usize..20,
-        ) {
-            let settings = SeriesSettings { lags, horizon, history_steps: history, ..settings() };
-            let mut readings = readings;
-            if sorted {
-                readings.sort_by_key(|reading| reading.time_ms);
-            }
-            let mut series = Series::new(settings);
-            for reading in readings {
-                series.add(reading);
-                prop_assert!(series.len() <= history);
-                if let Some(taken) = series.batch(samples_max) {
-                    let Targets::Values(targets) = &taken.batch.targets else { panic!("classes") };
-                    prop_assert!(taken.samples <= samples_max && taken.samples == targets.len());
-                    prop_assert_eq!(taken.batch.inputs.len(), taken.samples * lags * FEATURES);
-                    prop_assert!(taken.batch.inputs.iter().chain(targets).all(|value| value.is_finite()));
-                    if taken.samples % 2 == 0 {
-                        series.mark_used(taken.upto);
-                        prop_assert!(series.batch(samples_max).is_none());
-                    }
-                }
-                if let Some(query) = series.query() {
-                    prop_assert!(query.inputs.iter().all(|value| value.is_finite()));
-                }
-            }
-        }
-    }
-}
+mod tests;

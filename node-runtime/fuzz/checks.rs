@@ -1,0 +1,106 @@
+// What must hold for any bytes. The fuzz targets and the ordinary tests run these same functions.
+
+use evenhand_node::config::Config;
+use evenhand_node::journal;
+use evenhand_node::source::csv::{CsvSettings, Line, Table};
+use evenhand_node::source::json::Fields;
+use evenhand_node::source::modbus::{self, ModbusSettings, Number, WordOrder};
+use evenhand_node::source::p1::{self, P1Settings, Telegrams};
+use evenhand_node::source::time::TimeFormat;
+
+/// Every check by the name of its fuzz target and corpus.
+pub(crate) const ALL: [(&str, fn(&[u8])); 6] =
+    [("config", config), ("csv", csv), ("journal", journal), ("json", json), ("modbus", modbus), ("p1", p1)];
+
+/// A text is a configuration that can be written and read again, or it is refused with a sentence.
+pub(crate) fn config(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    match Config::parse(text) {
+        Ok(config) => {
+            let written = toml::to_string(&config).expect("a configuration can be written");
+            assert_eq!(Config::parse(&written).expect("and read again"), config);
+        }
+        Err(error) => assert!(!error.to_string().is_empty()),
+    }
+}
+
+/// The lines of a file are finite readings or rows, or counted as malformed.
+pub(crate) fn csv(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    for (label_column, time_format) in
+        [("", TimeFormat::Iso), ("", TimeFormat::UnixS), ("1", TimeFormat::Iso)]
+    {
+        for header in [false, true] {
+            let settings = CsvSettings {
+                header,
+                time_column: "1".into(),
+                value_column: "2".into(),
+                label_column: label_column.into(),
+                time_format,
+                ..CsvSettings::default()
+            };
+            let mut table = Table::new(settings);
+            for line in text.lines() {
+                if let Ok(Line::Reading(reading)) = table.read(line) {
+                    assert!(reading.value.is_finite());
+                }
+            }
+        }
+    }
+}
+
+/// A journal is read up to where it is damaged, and what was read would be written the same.
+pub(crate) fn journal(bytes: &[u8]) {
+    let (entries, whole) = journal::read(bytes);
+    let written: Vec<u8> = entries.iter().flat_map(journal::record).collect();
+    assert_eq!(journal::read(&written).1, written.len());
+    assert!(whole <= bytes.len() && written.len() <= whole);
+}
+
+/// What a line or an MQTT message says is a finite reading, or none.
+pub(crate) fn json(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    for value in ["", "ENERGY.Power", "/a~1b/0", "value"] {
+        for (time, format) in [("", TimeFormat::Iso), ("Time", TimeFormat::Iso), ("ts", TimeFormat::UnixS)] {
+            if let Some(reading) = Fields::new(value, time, format, 3600).reading(&text) {
+                assert!(reading.value.is_finite());
+            }
+        }
+    }
+}
+
+/// An answer of a meter is a number, or it is refused.
+pub(crate) fn modbus(bytes: &[u8]) {
+    for number in [Number::U16, Number::I32, Number::F32, Number::F64] {
+        for word_order in [WordOrder::HighFirst, WordOrder::LowFirst] {
+            let settings = ModbusSettings { number, word_order, ..ModbusSettings::default() };
+            let _ = modbus::decode(bytes, 1, &settings);
+        }
+    }
+}
+
+/// A stream has the same telegrams however it is cut; each is a finite reading, or none.
+pub(crate) fn p1(bytes: &[u8]) {
+    let telegrams = |block: usize| {
+        let mut telegrams = Telegrams::default();
+        let mut seen = Vec::new();
+        for block in bytes.chunks(block) {
+            telegrams.push(block);
+            seen.extend(std::iter::from_fn(|| telegrams.take()));
+        }
+        seen
+    };
+    let seen = telegrams(2048);
+    // A telegram that is too long is dropped when that is noticed, which depends on the blocks.
+    if bytes.len() <= 16 * 1024 {
+        assert_eq!(telegrams(1), seen);
+    }
+    for telegram in &seen {
+        for accept_unchecked in [false, true] {
+            let settings = P1Settings { accept_unchecked, ..P1Settings::default() };
+            if let Some(reading) = p1::reading(telegram, &settings) {
+                assert!(reading.value.is_finite());
+            }
+        }
+    }
+}

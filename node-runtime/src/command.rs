@@ -1,0 +1,183 @@
+//! The command line of `evenhand-node`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use evenhand_protocol::exit::Exit;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+use tracing::level_filters::LevelFilter;
+
+use crate::config::{self, Config, LogFormat, LogLevel, LogSection, SourceSection};
+use crate::library::Library;
+use crate::shell::{self, Report, Workshop};
+use crate::source::now_ms;
+
+const HELP: &str = "\
+The node of an Evenhand federation: reads a meter, trains, forecasts.
+
+Usage: evenhand-node COMMAND [--config FILE]
+
+Commands:
+  run           Take part until SIGTERM or Ctrl-C
+  check-config  Say whether the configuration can be used
+  status        Say how the node is doing; with --json for programs
+  print-config  Print the default configuration with an explanation of every key
+  version       Print the version
+  help          Print this
+
+Options:
+  -c, --config FILE  The configuration [default: /etc/evenhand/node.toml]
+  --json             Print the status as one JSON object
+
+Exit codes: 0 fine, 64 wrong command line, 65 wrong data, 69 no broker, 70 defect, 78 wrong configuration
+";
+
+const CONFIG_PATH: &str = "/etc/evenhand/node.toml";
+
+/// A running node reports several times a minute.
+const STALE_S: i64 = 120;
+
+/// A sentence for the user, and what the shell is told.
+struct Failure(String, Exit);
+
+/// Does what the arguments of the process say.
+pub fn main() -> ExitCode {
+    let exit = match command(std::env::args().skip(1)) {
+        Ok(()) => Exit::Ok,
+        Err(Failure(sentence, exit)) => {
+            eprintln!("evenhand-node: {sentence}");
+            exit
+        }
+    };
+    ExitCode::from(u8::from(exit))
+}
+
+fn command(mut arguments: impl Iterator<Item = String>) -> Result<(), Failure> {
+    let usage = |sentence: String| Failure(format!("{sentence}; see evenhand-node help"), Exit::Usage);
+    let mut command = None;
+    let mut path = PathBuf::from(CONFIG_PATH);
+    let mut json = false;
+    while let Some(argument) = arguments.next() {
+        match argument.as_str() {
+            "-c" | "--config" => {
+                path = arguments.next().ok_or_else(|| usage(format!("{argument} wants a file")))?.into();
+            }
+            "--json" => json = true,
+            "-h" | "--help" => command = Some("help".to_owned()),
+            "-V" | "--version" => command = Some("version".to_owned()),
+            other => match other.strip_prefix("--config=") {
+                Some(file) => path = file.into(),
+                None if other.starts_with('-') => return Err(usage(format!("unknown option {other}"))),
+                None if command.is_some() => {
+                    return Err(usage(format!("one command at a time, not also {other}")));
+                }
+                None => command = Some(other.to_owned()),
+            },
+        }
+    }
+    match command.as_deref() {
+        Some("run") => run(&load(&path)?),
+        Some("status") => status(&load(&path)?, json),
+        Some("check-config") => check(&load(&path)?),
+        Some("print-config") => {
+            print!("{}", config::DEFAULT);
+            Ok(())
+        }
+        Some("version") => {
+            let sources = SourceSection::kinds().collect::<Vec<_>>().join(", ");
+            println!("evenhand-node {} with the sources {sources}", env!("CARGO_PKG_VERSION"));
+            Ok(())
+        }
+        Some("help") => {
+            print!("{HELP}");
+            Ok(())
+        }
+        Some(other) => Err(usage(format!("unknown command {other}"))),
+        None => Err(usage("no command".into())),
+    }
+}
+
+fn load(path: &std::path::Path) -> Result<Config, Failure> {
+    Config::load(path).map_err(|error| Failure(error.to_string(), Exit::Config))
+}
+
+fn check(config: &Config) -> Result<(), Failure> {
+    config.resolve().map_err(|error| Failure(error.to_string(), Exit::Config))?;
+    println!(
+        "node {} of federation {}: the configuration can be used",
+        config.node.id, config.node.federation
+    );
+    Ok(())
+}
+
+fn status(config: &Config, json: bool) -> Result<(), Failure> {
+    let Some(folder) = &config.node.state_folder else {
+        let sentence = "the node keeps no state; set node.state_folder to see its status";
+        return Err(Failure(sentence.into(), Exit::Config));
+    };
+    let report = Report::read(folder).map_err(|error| {
+        let sentence = format!("no status in {}: {error}; is the node running?", folder.display());
+        Failure(sentence, Exit::Data)
+    })?;
+    if json {
+        let text =
+            serde_json::to_string(&report).map_err(|error| Failure(error.to_string(), Exit::Software))?;
+        println!("{text}");
+    } else {
+        print!("{report}");
+    }
+    let age_s = now_ms().saturating_sub(report.written_ms) / 1000;
+    if age_s > STALE_S {
+        eprintln!(
+            "evenhand-node: this is {} minutes old; the node does not run, or its disk is full",
+            age_s / 60
+        );
+    }
+    Ok(())
+}
+
+fn run(config: &Config) -> Result<(), Failure> {
+    log(&config.log);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure(format!("cannot start: {error}"), Exit::Software))?;
+    let models = config.node.state_folder.as_ref().map(|folder| folder.join("models"));
+    let library = Arc::new(Library::new(models, config.load_options()));
+    let workshop = Arc::new(Workshop::new(library, 1));
+    let ran = runtime.block_on(async {
+        let (sender, stop) = watch::channel(false);
+        let mut terminate = signal(SignalKind::terminate())
+            .map_err(|error| Failure(format!("cannot listen to signals: {error}"), Exit::Software))?;
+        tokio::spawn(async move {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = tokio::signal::ctrl_c() => {}
+            }
+            let _ = sender.send(true);
+        });
+        shell::run_as_service(config, workshop, stop)
+            .await
+            .map_err(|error| Failure(error.to_string(), error.exit()))
+    });
+    // A source's thread may be waiting for its device; nothing is lost by not waiting for it.
+    runtime.shutdown_background();
+    ran
+}
+
+fn log(section: &LogSection) {
+    let level = match section.level {
+        LogLevel::Error => LevelFilter::ERROR,
+        LogLevel::Warn => LevelFilter::WARN,
+        LogLevel::Info => LevelFilter::INFO,
+        LogLevel::Debug => LevelFilter::DEBUG,
+        LogLevel::Trace => LevelFilter::TRACE,
+    };
+    let log = tracing_subscriber::fmt().with_max_level(level).with_writer(std::io::stderr).with_ansi(false);
+    match section.format {
+        LogFormat::Text => log.with_target(false).init(),
+        LogFormat::Json => log.json().init(),
+    }
+}

@@ -1,0 +1,157 @@
+#![allow(clippy::unwrap_used)]
+
+use proptest::prelude::*;
+
+use super::*;
+
+const MINIMAL: &str = "[node]\nid = \"m1\"\nfederation = \"town\"\n[source]\nkind = \"household\"\n";
+
+const CSV: &str = "[node]\nid = \"m1\"\nfederation = \"town\"\n[source]\nkind = \"csv\"\npath = \"a.csv\"\n";
+
+fn error(text: &str) -> String {
+    Config::parse(text).unwrap_err().to_string()
+}
+
+/// The default with every line that shows a default in effect.
+fn uncommented() -> String {
+    let shows_a_default = |line: &str| {
+        line.strip_prefix('#')
+            .filter(|rest| rest.starts_with(|c: char| c.is_ascii_lowercase()))
+            .map(str::to_owned)
+    };
+    DEFAULT.lines().map(|line| shows_a_default(line).unwrap_or(line.into()) + "\n").collect()
+}
+
+#[test]
+fn the_printed_default_parses_and_says_the_truth() {
+    let printed = Config::parse(DEFAULT).unwrap();
+    let minimal = Config::parse(&MINIMAL.replace("m1", "meter-1").replace("town", "home")).unwrap();
+    assert_eq!(printed, minimal);
+    let mut shown: Config = toml::from_str(&uncommented()).unwrap();
+    let (node, broker) = (&mut shown.node, &mut shown.broker);
+    let tokens = (node.token.take(), node.token_file.take(), node.token_env.take());
+    let examples = (node.state_folder.take(), broker.username.take());
+    let more = (broker.password_file.take(), broker.password_env.take(), broker.ca_file.take());
+    let certificate = (broker.certificate_file.take(), broker.key_file.take());
+    assert!(
+        matches!(tokens, (Some(_), Some(_), Some(_)))
+            && matches!(examples, (Some(_), Some(_)))
+            && matches!(more, (Some(_), Some(_), Some(_)))
+    );
+    assert!(matches!(certificate, (Some(_), Some(_))));
+    assert_eq!(shown, minimal, "what is shown as default is the default");
+}
+
+#[test]
+fn optional_sections_are_documented() {
+    let mut sections = Vec::new();
+    for name in ["owner", "metrics", "rows"] {
+        let block = DEFAULT.split("\n\n").find(|block| block.contains(&format!("\n## [{name}]"))).unwrap();
+        let keep = |line: &&str| !line.starts_with("## For") && !line.starts_with("## What");
+        let lines = block.lines().filter(keep).map(|line| line.trim_start_matches("## ").to_owned() + "\n");
+        sections.push(lines.collect::<String>());
+    }
+    let text = format!("{MINIMAL}{}", sections.concat());
+    let config: Config = toml::from_str(&text).unwrap();
+    assert_eq!(config.owner, Some(OwnerSection::default()));
+    let (shown, known) = (text.parse::<toml::Table>().unwrap(), toml::Table::try_from(&config).unwrap());
+    for section in ["metrics", "rows"] {
+        let keys =
+            |table: &toml::Table| table[section].as_table().unwrap().keys().cloned().collect::<Vec<_>>();
+        assert_eq!(keys(&shown), keys(&known));
+    }
+}
+
+#[test]
+fn every_key_is_documented() {
+    let documented: toml::Table = uncommented().parse().unwrap();
+    let known = toml::Table::try_from(Config::parse(MINIMAL).unwrap()).unwrap();
+    for (section, keys) in known {
+        for key in keys.as_table().unwrap().keys() {
+            assert!(documented[&section].get(key).is_some(), "{section}.{key}");
+        }
+    }
+}
+
+#[test]
+fn every_key_of_every_source_is_documented() {
+    let mut kinds = Vec::new();
+    for block in DEFAULT.split("\n\n").filter(|block| block.starts_with("## [source]")) {
+        let text: String =
+            block.lines().map(|line| line.trim_start_matches("## ").to_owned() + "\n").collect();
+        let shown: toml::Table = text.parse().unwrap();
+        let config = Config::parse(&format!("[node]\nid = \"m1\"\nfederation = \"town\"\n{text}")).unwrap();
+        let known = toml::Table::try_from(&config).unwrap();
+        let keys =
+            |table: &toml::Table| table["source"].as_table().unwrap().keys().cloned().collect::<Vec<_>>();
+        assert_eq!(keys(&shown), keys(&known), "{text}");
+        kinds.push(shown["source"]["kind"].as_str().unwrap().to_owned());
+    }
+    assert_eq!(kinds, ["csv", "jsonl", "mqtt", "modbus", "p1"]);
+}
+
+#[test]
+fn a_wrong_key_is_refused_with_the_nearest_known_one() {
+    let text = MINIMAL.replace("[source]", "[broker]\nulr = \"mqtt://h\"\n[source]");
+    assert!(error(&text).contains("did you mean `url`?"), "{}", error(&text));
+    let text = format!("{MINIMAL}nose = 0.5\n");
+    assert!(error(&text).contains("did you mean `noise`?"), "{}", error(&text));
+    let text = MINIMAL.replace("household", "houshold");
+    assert!(error(&text).contains("did you mean `household`?"), "{}", error(&text));
+    let text = format!("{MINIMAL}[zzzzzzzzzz]\n");
+    assert!(!error(&text).contains("did you mean"), "{}", error(&text));
+}
+
+#[test]
+fn wrong_values_are_one_sentence_with_the_remedy() {
+    for (text, expected) in [
+        (format!("{MINIMAL}noise = 1.5\n"), "between 0 and 1"),
+        (format!("{MINIMAL}step_s = 7\n"), "divisor"),
+        (format!("{MINIMAL}[window]\nlags = 0\n"), "at least one step"),
+        (format!("{MINIMAL}[window]\nlags = 5000\n"), "raise it to lags + horizon = 5001"),
+        (format!("{MINIMAL}[pace]\nspeed = 0.0\n"), "positive"),
+        (format!("{MINIMAL}[broker]\nurl = \"http://h\"\n"), "mqtt://HOST:PORT"),
+        (format!("{MINIMAL}[broker]\npassword_file = \"p\"\n"), "broker: a password needs a username"),
+        (format!("{MINIMAL}[broker]\nca_file = \"p\"\n"), "mqtts:// only"),
+        (format!("{MINIMAL}[owner.broker]\nkeep_alive_s = 0\n"), "owner.broker: keep_alive_s"),
+        (format!("{MINIMAL}[owner]\ntopic = \"a/#\"\n"), "without wildcards"),
+        (format!("{MINIMAL}[rows]\nshape = [2]\n"), "label_column"),
+        (format!("{CSV}label_column = \"y\"\n"), "needs a [rows] section"),
+        (format!("{CSV}[pace]\nby = \"rounds\"\n"), "follow = false"),
+        (MINIMAL.replace("[source]", "token = \"a\"\ntoken_env = \"B\"\n[source]"), "exclude each other"),
+        (MINIMAL.replace("m1", "a/b"), "'/' is not allowed"),
+        (MINIMAL.replace("\"household\"", "\"csv\""), "name the CSV file"),
+    ] {
+        assert!(error(&text).contains(expected), "{}", error(&text));
+    }
+}
+
+#[test]
+fn secrets_come_from_files_or_the_environment() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("secret");
+    std::fs::write(&path, "s3cret\n").unwrap();
+    let mut config = Config::parse(MINIMAL).unwrap();
+    config.node.token_file = Some(path);
+    assert_eq!(config.settings().unwrap().token.as_deref(), Some("s3cret"));
+    config.node.token_file = Some(folder.path().join("missing"));
+    assert!(config.settings().unwrap_err().to_string().contains("missing"));
+    config.node.token_file = None;
+    config.node.token_env = Some("PATH".into());
+    assert_eq!(config.settings().unwrap().token, std::env::var("PATH").ok());
+    config.node.token_env = Some("EVENHAND_NO_SUCH_VARIABLE".into());
+    assert!(config.settings().unwrap_err().to_string().contains("EVENHAND_NO_SUCH_VARIABLE"));
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_a_configuration_or_a_sentence(text in "\\PC{0,80}", damaged: prop::sample::Index, letter: char) {
+        let _ = Config::parse(&text);
+        let whole = uncommented();
+        let mut characters: Vec<char> = whole.chars().collect();
+        characters[damaged.index(whole.chars().count())] = letter;
+        if let Err(error) = Config::parse(&characters.into_iter().collect::<String>()) {
+            prop_assert!(!error.to_string().is_empty());
+        }
+    }
+}

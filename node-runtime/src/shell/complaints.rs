@@ -1,0 +1,91 @@
+//! What a node says in its log: once, until it is over or something else.
+
+use evenhand_link::Malformed;
+use evenhand_protocol::envelope::DecodeError;
+use evenhand_protocol::identity::{Digest, NodeId};
+
+use crate::core::Node;
+
+/// What was said and need not be said again.
+#[derive(Debug)]
+pub(super) struct Complaints {
+    node: NodeId,
+    lost: bool,
+    version: Option<u16>,
+    malformed: bool,
+    training: Option<String>,
+    unfit: Option<Digest>,
+    refused: Option<u32>,
+    restarts: u32,
+}
+
+impl Complaints {
+    /// Nothing was said yet; what `state` lived through before is not said again.
+    pub(super) fn new(node: NodeId, state: &Node) -> Self {
+        Self {
+            node,
+            lost: false,
+            version: None,
+            malformed: false,
+            training: None,
+            unfit: None,
+            refused: None,
+            restarts: state.window().counts().restarts,
+        }
+    }
+
+    pub(super) fn connected(&mut self, session_present: bool) {
+        self.lost = false;
+        tracing::info!(node = %self.node, session_present, "connected");
+    }
+
+    pub(super) fn lost(&mut self, cause: &str) {
+        if !std::mem::replace(&mut self.lost, true) {
+            tracing::warn!(node = %self.node, cause, "the broker is away; trying again");
+        }
+    }
+
+    pub(super) fn malformed(&mut self, topic: &str, error: &Malformed) {
+        let said = match error {
+            Malformed::Envelope(DecodeError::Version { theirs, .. }) => {
+                self.version.replace(*theirs) == Some(*theirs)
+            }
+            _ => std::mem::replace(&mut self.malformed, true),
+        };
+        if !said {
+            tracing::warn!(node = %self.node, %error, topic, "heard what is no message for this node");
+        }
+    }
+
+    /// What went wrong with the last training, if anything did.
+    pub(super) fn trained(&mut self, cause: Option<String>) {
+        if self.training != cause {
+            if let Some(cause) = &cause {
+                tracing::error!(node = %self.node, cause, "cannot train");
+            }
+            self.training = cause;
+        }
+    }
+
+    /// What can be seen in the node itself.
+    pub(super) fn look_at(&mut self, node: &Node) {
+        let unfit = node.unfit();
+        if let Some(graph) = unfit.filter(|_| self.unfit != unfit) {
+            tracing::error!(
+                node = %self.node, %graph,
+                "the federation's model does not fit this node's data or limits; its rounds are declined"
+            );
+        }
+        self.unfit = unfit;
+        let restarts = node.window().counts().restarts;
+        if restarts > self.restarts {
+            tracing::warn!(node = %self.node, "the clock of the readings jumped; the series begins anew");
+        }
+        self.restarts = restarts;
+        if let Some((round, refusal)) = node.refusal()
+            && self.refused.replace(round) != Some(round)
+        {
+            tracing::warn!(node = %self.node, round, ?refusal, "the coordinator did not count an update");
+        }
+    }
+}

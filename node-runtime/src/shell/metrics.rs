@@ -1,0 +1,70 @@
+//! The report for Prometheus, over the smallest HTTP server that serves one page.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinHandle;
+use tokio::time;
+
+use super::{NodeError, Report};
+
+const REQUEST_BYTES_MAX: usize = 8 * 1024;
+const TIMEOUT: Duration = Duration::from_secs(5);
+/// Visitors served at a time.
+const VISITORS: usize = 8;
+
+/// Serves `GET /metrics` until the task is ended.
+pub(super) async fn serve(
+    listen: SocketAddr,
+    report: watch::Receiver<Option<Report>>,
+) -> Result<JoinHandle<()>, NodeError> {
+    match TcpListener::bind(listen).await {
+        Ok(listener) => Ok(tokio::spawn(accept(listener, report))),
+        Err(cause) => Err(NodeError::Metrics { listen, cause }),
+    }
+}
+
+async fn accept(listener: TcpListener, report: watch::Receiver<Option<Report>>) {
+    let seats = Arc::new(Semaphore::new(VISITORS));
+    loop {
+        let Ok(seat) = Arc::clone(&seats).acquire_owned().await else { return };
+        let Ok((stream, _)) = listener.accept().await else {
+            time::sleep(TIMEOUT).await;
+            continue;
+        };
+        let page = report.borrow().as_ref().map(Report::metrics);
+        tokio::spawn(async move {
+            // Visitors that are slow or leave are their own concern.
+            let _ = time::timeout(TIMEOUT, answer(stream, page)).await;
+            drop(seat);
+        });
+    }
+}
+
+async fn answer(mut stream: TcpStream, page: Option<String>) -> std::io::Result<()> {
+    let mut request = Vec::new();
+    while !request.windows(4).any(|end| end == b"\r\n\r\n") {
+        let mut block = [0; 1024];
+        let count = stream.read(&mut block).await?;
+        if count == 0 || request.len() > REQUEST_BYTES_MAX {
+            return Ok(());
+        }
+        request.extend_from_slice(&block[..count]);
+    }
+    let (status, body) = match page {
+        _ if !request.starts_with(b"GET /metrics ") => ("404 Not Found", "see /metrics\n".to_owned()),
+        Some(page) => ("200 OK", page),
+        None => ("503 Service Unavailable", "starting\n".to_owned()),
+    };
+    let head = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(head.as_bytes()).await?;
+    stream.write_all(body.as_bytes()).await?;
+    stream.shutdown().await
+}

@@ -1,0 +1,334 @@
+//! How a node is doing: for its owner, and for those who watch many.
+
+use std::fmt::{self, Write as _};
+use std::path::Path;
+
+use evenhand_link::Traffic;
+use evenhand_protocol::identity::{FederationId, NodeId};
+use evenhand_protocol::message::{Account, Phase, Refusal, Why};
+use serde::{Deserialize, Serialize};
+
+use crate::core::{Forecast, Node};
+use crate::source::time::iso_text;
+use crate::window::Counts;
+
+/// The name of the file in the state folder.
+const FILE: &str = "status.json";
+
+/// How a node is doing.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// When this was written, in milliseconds since 1970.
+    pub written_ms: i64,
+    /// The program's version.
+    pub version: String,
+    /// The node.
+    pub node: NodeId,
+    /// Its federation.
+    pub federation: FederationId,
+    /// Grows with every start.
+    pub session: u64,
+    /// Whether the broker is there.
+    pub connected: bool,
+    /// What the federation is doing.
+    pub phase: Option<Phase>,
+    /// The newest round it heard of.
+    pub round: u32,
+    /// Whether it holds a model.
+    pub holds_model: bool,
+    /// Trainings so far in this session.
+    pub trainings: u64,
+    /// What became of its readings.
+    pub readings: Counts,
+    /// The time of the newest one.
+    pub newest_reading_ms: Option<i64>,
+    /// How its source is doing.
+    pub source: SourceHealth,
+    /// Its newest forecast.
+    pub forecast: Option<Forecast>,
+    /// The mean distance between its forecasts and the truth.
+    pub mean_absolute_error: Option<f64>,
+    /// How many forecasts stand behind that.
+    pub forecasts_judged: usize,
+    /// How it stands with the coordinator.
+    pub account: Option<Account>,
+    /// The last update that did not count.
+    pub refused: Option<(u32, Refusal)>,
+    /// Payload bytes sent.
+    pub bytes_up: u64,
+    /// Payload bytes received.
+    pub bytes_down: u64,
+}
+
+/// How a source is doing.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct SourceHealth {
+    /// Why it fails at the moment.
+    pub failing: Option<String>,
+    /// Whether a recorded one is used up.
+    pub ended: bool,
+    /// How much came that was no reading.
+    pub malformed: u64,
+}
+
+/// What the core does not know of itself.
+pub(super) struct Circumstances<'a> {
+    pub(super) now_ms: i64,
+    pub(super) node: &'a NodeId,
+    pub(super) federation: &'a FederationId,
+    pub(super) connected: bool,
+    pub(super) trainings: u64,
+    pub(super) source: SourceHealth,
+    pub(super) traffic: Traffic,
+}
+
+impl Report {
+    pub(super) fn of(node: &Node, circumstances: Circumstances<'_>) -> Self {
+        Self {
+            written_ms: circumstances.now_ms,
+            version: env!("CARGO_PKG_VERSION").into(),
+            node: circumstances.node.clone(),
+            federation: circumstances.federation.clone(),
+            session: node.session(),
+            connected: circumstances.connected,
+            phase: node.phase(),
+            round: node.round(),
+            holds_model: node.weights().is_some(),
+            trainings: circumstances.trainings,
+            readings: node.window().counts(),
+            newest_reading_ms: node.window().newest_ms(),
+            source: circumstances.source,
+            forecast: node.forecasts().newest(),
+            mean_absolute_error: node.forecasts().mean_absolute_error(),
+            forecasts_judged: node.forecasts().outcomes().len(),
+            account: node.account().cloned(),
+            refused: node.refusal(),
+            bytes_up: circumstances.traffic.bytes_up,
+            bytes_down: circumstances.traffic.bytes_down,
+        }
+    }
+
+    /// Writes the report into the state folder.
+    pub(super) fn write(&self, folder: &Path) -> std::io::Result<()> {
+        let text = serde_json::to_string_pretty(self)?;
+        // Not through `atomic`: a report that is lost in a power cut is written again.
+        let fresh = folder.join("status.new");
+        std::fs::write(&fresh, text)?;
+        std::fs::rename(fresh, folder.join(FILE))
+    }
+
+    /// Reads the newest report from the state folder.
+    pub fn read(folder: &Path) -> std::io::Result<Self> {
+        Ok(serde_json::from_str(&std::fs::read_to_string(folder.join(FILE))?)?)
+    }
+
+    /// The report in the format of Prometheus.
+    pub fn metrics(&self) -> String {
+        let mut text = String::new();
+        let labels = format!("node=\"{}\",federation=\"{}\"", self.node, self.federation);
+        let mut metric = |name: &str, kind: &str, help: &str, value: f64| {
+            let _infallible = write!(
+                text,
+                "# HELP evenhand_node_{name} {help}\n# TYPE evenhand_node_{name} {kind}\nevenhand_node_{name}{{{labels}}} {value}\n"
+            );
+        };
+        let flag = |set: bool| if set { 1.0 } else { 0.0 };
+        metric("connected", "gauge", "Whether the broker is there.", flag(self.connected));
+        metric("round", "gauge", "The newest round heard of.", self.round.into());
+        metric("trainings_total", "counter", "Trainings in this session.", self.trainings as f64);
+        metric("readings_accepted_total", "counter", "Readings taken in.", self.readings.accepted as f64);
+        metric(
+            "readings_refused_total",
+            "counter",
+            "Readings that made no sense.",
+            self.readings.refused as f64,
+        );
+        let late = self.readings.out_of_order as f64;
+        metric("readings_out_of_order_total", "counter", "Readings not newer than the last.", late);
+        metric(
+            "source_malformed_total",
+            "counter",
+            "What came and was no reading.",
+            self.source.malformed as f64,
+        );
+        metric("source_failing", "gauge", "Whether the source fails.", flag(self.source.failing.is_some()));
+        metric("bytes_up_total", "counter", "Payload bytes sent.", self.bytes_up as f64);
+        metric("bytes_down_total", "counter", "Payload bytes received.", self.bytes_down as f64);
+        if let Some(newest_ms) = self.newest_reading_ms {
+            metric(
+                "newest_reading_seconds",
+                "gauge",
+                "Time of the newest reading.",
+                newest_ms as f64 / 1000.0,
+            );
+        }
+        if let Some(forecast) = self.forecast {
+            metric("forecast", "gauge", "The newest forecast, in the meter's unit.", forecast.value);
+        }
+        if let Some(error) = self.mean_absolute_error {
+            metric("forecast_absolute_error", "gauge", "Mean distance of forecasts from the truth.", error);
+        }
+        if let Some(account) = &self.account {
+            metric("standing", "gauge", "The standing.", account.standing);
+            metric(
+                "sampling_probability",
+                "gauge",
+                "The sampling probability.",
+                account.sampling_probability,
+            );
+            metric(
+                "staleness_rounds",
+                "gauge",
+                "Rounds since the model was received.",
+                account.staleness.into(),
+            );
+            metric("drawn_total", "counter", "How often the node was drawn.", account.drawn.into());
+        }
+        text
+    }
+}
+
+/// For the owner: `evenhand-node status`.
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let or_none = |text: Option<String>| text.unwrap_or_else(|| "none yet".into());
+        writeln!(f, "node         {} of {}, version {}", self.node, self.federation, self.version)?;
+        writeln!(f, "as of        {}", iso_text(self.written_ms))?;
+        writeln!(f, "broker       {}", if self.connected { "connected" } else { "away" })?;
+        let phase = self.phase.map_or("nothing heard yet", |phase| match phase {
+            Phase::Enrolling => "waiting for nodes",
+            Phase::Exploring => "measuring contributions",
+            Phase::Exploiting => "drawing by standing",
+            Phase::Paused => "paused",
+            Phase::Finished => "finished",
+            Phase::Failed => "failed",
+        });
+        writeln!(f, "federation   {phase}, round {}", self.round)?;
+        let Counts { accepted, refused, out_of_order, .. } = self.readings;
+        let bad = refused + out_of_order + self.source.malformed;
+        writeln!(f, "readings     {accepted} taken in, {bad} kept out")?;
+        writeln!(f, "  newest     {}", or_none(self.newest_reading_ms.map(iso_text)))?;
+        let source = match &self.source {
+            SourceHealth { failing: Some(cause), .. } => format!("fails: {cause}"),
+            SourceHealth { ended: true, .. } => "at its end".into(),
+            _ => "fine".into(),
+        };
+        writeln!(f, "  source     {source}")?;
+        let forecast =
+            self.forecast.map(|forecast| format!("{:.3} for {}", forecast.value, iso_text(forecast.for_ms)));
+        writeln!(f, "forecast     {}", or_none(forecast))?;
+        let error = self
+            .mean_absolute_error
+            .map(|error| format!("{error:.3} over {} forecasts", self.forecasts_judged));
+        writeln!(f, "  mean error {}", or_none(error))?;
+        match &self.account {
+            None => writeln!(f, "account      none yet"),
+            Some(account) => {
+                writeln!(f, "account      after round {}", account.round)?;
+                writeln!(f, "  standing   {:.4} ± {:.4}", account.standing, account.standing_error)?;
+                writeln!(f, "  chance     {:.2} % in each draw", 100.0 * account.sampling_probability)?;
+                let last = account.last_drawn.map_or("never".into(), |round| format!("in round {round}"));
+                writeln!(f, "  drawn      {} times, last {last}", account.drawn)?;
+                writeln!(f, "  staleness  {} rounds", account.staleness)?;
+                writeln!(f, "  why        {}", why(account.why))
+            }
+        }?;
+        match self.refused {
+            Some((round, refusal)) => writeln!(f, "refused      the update of round {round}: {refusal:?}"),
+            None => Ok(()),
+        }
+    }
+}
+
+fn why(why: Why) -> &'static str {
+    match why {
+        Why::Exploring => "everybody takes part while contributions are measured",
+        Why::Drawn => "the draw fell on this node",
+        Why::NotDrawn => "the draw fell on others",
+        Why::Absent => "this node was away when the draw was made",
+        Why::Newcomer => "this node joined and is being measured",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn report() -> Report {
+        Report {
+            written_ms: 1_704_067_200_000,
+            version: "0.1.0".into(),
+            node: NodeId::new("m1").unwrap(),
+            federation: FederationId::new("town").unwrap(),
+            session: 3,
+            connected: true,
+            phase: Some(Phase::Exploiting),
+            round: 12,
+            holds_model: true,
+            trainings: 4,
+            readings: Counts { accepted: 100, refused: 1, out_of_order: 2, restarts: 0 },
+            newest_reading_ms: Some(1_704_067_200_000),
+            source: SourceHealth { failing: Some("no such file".into()), ended: false, malformed: 3 },
+            forecast: Some(Forecast { for_ms: 1_704_068_100_000, value: 0.5 }),
+            mean_absolute_error: Some(0.125),
+            forecasts_judged: 9,
+            account: Some(Account {
+                round: 11,
+                standing: 0.25,
+                standing_error: 0.01,
+                sampling_probability: 0.125,
+                staleness: 2,
+                last_drawn: Some(9),
+                drawn: 5,
+                why: Why::NotDrawn,
+            }),
+            refused: Some((8, Refusal::Late)),
+            bytes_up: 10,
+            bytes_down: 20,
+        }
+    }
+
+    #[test]
+    fn is_written_and_read() {
+        let folder = tempfile::tempdir().unwrap();
+        report().write(folder.path()).unwrap();
+        assert_eq!(Report::read(folder.path()).unwrap(), report());
+    }
+
+    #[test]
+    fn tells_the_owner_how_the_node_stands() {
+        let text = report().to_string();
+        for expected in [
+            "m1 of town",
+            "drawing by standing, round 12",
+            "100 taken in, 6 kept out",
+            "fails: no such file",
+            "0.500 for 2024-01-01T00:15:00Z",
+            "0.125 over 9",
+            "0.2500 ± 0.0100",
+            "12.50 %",
+            "5 times, last in round 9",
+            "2 rounds",
+            "the draw fell on others",
+            "round 8: Late",
+        ] {
+            assert!(text.contains(expected), "{expected:?} in\n{text}");
+        }
+        assert_eq!(text.lines().filter(|line| line.trim().is_empty()).count(), 0);
+    }
+
+    #[test]
+    fn metrics_are_in_the_exposition_format() {
+        let text = report().metrics();
+        let labels = "{node=\"m1\",federation=\"town\"}";
+        assert!(text.contains(&format!("evenhand_node_round{labels} 12\n")), "{text}");
+        assert!(text.contains(&format!("evenhand_node_source_failing{labels} 1\n")), "{text}");
+        for line in text.lines().filter(|line| !line.starts_with('#')) {
+            let (name, value) = line.rsplit_once(' ').unwrap();
+            assert!(name.ends_with(labels) && value.parse::<f64>().is_ok(), "{line}");
+        }
+        let names: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")).collect();
+        assert!(names.len() >= 15);
+    }
+}

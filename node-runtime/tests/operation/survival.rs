@@ -1,0 +1,221 @@
+//! What goes wrong over the years: each is survived, and said once.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::symlink;
+use std::time::Duration;
+
+use evenhand_link::plain_options;
+use evenhand_node::journal;
+use evenhand_node::shell::Report;
+use evenhand_protocol::chunk::{PAYLOAD_BYTES_MAX, Transfer};
+use evenhand_protocol::envelope;
+use evenhand_protocol::message::{Answer, Declined, Manifest, Message, Phase};
+use evenhand_protocol::topic::{self, Channel};
+use rumqttc::{Client, Event, Packet, QoS};
+
+use super::*;
+use crate::support::coordinator::Coordinator;
+
+/// Publishes `payload` so often, as a client of its own; all are with the broker when this returns.
+fn publish(broker: &Mosquitto, topic: &str, payload: &[u8], times: usize) {
+    let (client, mut connection) =
+        Client::new(plain_options(&broker.broker(), None, "stranger").unwrap(), 64);
+    for _ in 0..times {
+        client.publish(topic, QoS::AtLeastOnce, false, payload).unwrap();
+    }
+    // Its client waits in a way of its own, for which it needs a thread of its own.
+    let acknowledge = move || {
+        let acknowledged = |event: &Result<Event, _>| matches!(event, Ok(Event::Incoming(Packet::PubAck(_))));
+        assert_eq!(connection.iter().filter(acknowledged).take(times).count(), times);
+    };
+    std::thread::spawn(acknowledge).join().unwrap();
+}
+
+/// Ends a node that must have lived until now.
+fn end(node: NodeProcess) -> Vec<String> {
+    node.terminate();
+    let (ended, log) = node.wait();
+    assert!(ended.success(), "{log:?}");
+    log
+}
+
+fn count(log: &[String], text: &str) -> usize {
+    log.iter().filter(|line| line.contains(text)).count()
+}
+
+#[tokio::test]
+async fn a_coordinator_of_another_version() {
+    let (broker, folder) = (Mosquitto::start(), tempfile::tempdir().unwrap());
+    let mut coordinator = Coordinator::connect(&broker);
+    let node = start(&broker, folder.path(), "", "");
+    coordinator.welcome().await;
+    let manifest = Message::Manifest(Manifest {
+        federation: coordinator.federation.clone(),
+        graph: coordinator.graph(),
+        parameters: 1,
+        phase: Phase::Exploring,
+        round: 7,
+    });
+    let mut message = envelope::encode(&manifest);
+    message[0] = 2;
+    let packet = Transfer::new(message, PAYLOAD_BYTES_MAX).unwrap().chunk(0).unwrap();
+    publish(&broker, &topic::manifest(&coordinator.federation), &packet, 5);
+    publish(&broker, &topic::node(&coordinator.federation, &coordinator.node, Channel::Task), b"rubbish", 5);
+    coordinator.train(1, &coordinator.model.initial_weights(), true).await;
+    assert_eq!(coordinator.update().await.round, 1, "its own coordinator is understood as before");
+    let log = end(node);
+    assert_eq!(count(&log, "protocol version 2"), 1, "{log:?}");
+    assert_eq!(count(&log, "no message for this node"), 2, "the other version, and the rubbish: {log:?}");
+}
+
+#[tokio::test]
+async fn a_model_that_does_not_fit() {
+    for limit in ["parameters_max = 100", "memory_bytes_max = 20000"] {
+        let (broker, folder) = (Mosquitto::start(), tempfile::tempdir().unwrap());
+        let mut coordinator = Coordinator::connect(&broker);
+        let node = start(&broker, folder.path(), limit, "");
+        coordinator.welcome().await;
+        for round in 1..=3 {
+            coordinator.train(round, &[0.0; 4], true).await;
+            let declined = Answer::Decline { round, reason: Declined::ModelUnfit };
+            assert_eq!(coordinator.answer().await, declined, "{limit}");
+        }
+        let log = end(node);
+        assert_eq!(count(&log, "does not fit this node"), 1, "{limit}: {log:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_batch_that_does_not_fit() {
+    let (broker, folder) = (Mosquitto::start(), tempfile::tempdir().unwrap());
+    let mut coordinator = Coordinator::connect(&broker);
+    // Enough for the model itself, not for what it computes from a batch.
+    let text = configuration(&broker, folder.path(), "memory_bytes_max = 60000", "");
+    let config = configure(folder.path(), &text.replace("lags = 8", "lags = 64"));
+    let node = NodeProcess::start(PROGRAM, &config, &[]);
+    coordinator.welcome().await;
+    let weights = coordinator.model.initial_weights();
+    for round in 3..=5 {
+        coordinator.train(round, &weights, true).await;
+        assert_eq!(coordinator.answer().await, Answer::Decline { round, reason: Declined::ModelUnfit });
+    }
+    let log = end(node);
+    assert_eq!(count(&log, "cannot train"), 1, "{log:?}");
+}
+
+#[tokio::test]
+async fn a_broker_that_comes_and_goes() {
+    let (mut broker, folder) = (Mosquitto::start(), tempfile::tempdir().unwrap());
+    let mut coordinator = Coordinator::connect(&broker);
+    let node = start(&broker, folder.path(), "", "");
+    let session = coordinator.welcome().await;
+    for _ in 0..2 {
+        broker.kill();
+        broker.restart();
+        assert_eq!(coordinator.birth().await.0, session);
+    }
+    let log = end(node);
+    assert_eq!(count(&log, "the broker is away"), 2, "once for each time: {log:?}");
+}
+
+/// What a node that ended said of itself.
+fn report(folder: &Path) -> Report {
+    Report::read(&folder.join("state")).unwrap()
+}
+
+/// Waits until so many readings are in the journal.
+fn wait_for_journal(folder: &Path, readings: usize) {
+    let path = folder.join("state/journal");
+    let noted = || {
+        let (entries, _) = journal::read(&fs::read(&path).unwrap_or_default());
+        entries.iter().map(|entry| entry.intake.len()).sum::<usize>()
+    };
+    while noted() < readings {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// A node that follows a file of JSON lines, which is empty.
+fn follower(broker: &Mosquitto, folder: &Path) -> (NodeProcess, fs::File) {
+    let path = folder.join("load.jsonl");
+    let lines = OpenOptions::new().create(true).append(true).open(&path).unwrap();
+    let text = format!(
+        "[node]\nid = \"m1\"\nfederation = \"town\"\nstate_folder = {:?}\n[broker]\nurl = \"{}\"\n\
+         [window]\nlags = 2\nhistory_steps = 50\n[source]\nkind = \"jsonl\"\npath = {path:?}\ntime_format = \"unix-s\"\n",
+        folder.join("state"),
+        broker.url()
+    );
+    (NodeProcess::start(PROGRAM, &configure(folder, &text), &[]), lines)
+}
+
+fn write(lines: &mut fs::File, steps: impl Iterator<Item = u64>) {
+    let text: String =
+        steps.map(|step| format!("{{\"time\":{},\"value\":{}}}\n", step * 900, step % 7)).collect();
+    lines.write_all(text.as_bytes()).unwrap();
+}
+
+#[test]
+fn a_clock_that_jumps_ahead_and_back() {
+    let (broker, folder) = (Mosquitto::start(), tempfile::tempdir().unwrap());
+    let (node, mut lines) = follower(&broker, folder.path());
+    write(&mut lines, 1_000_000..1_000_020);
+    write(&mut lines, 2_000_000..2_000_020);
+    node.wait_for_log("clock of the readings jumped", 1);
+    write(&mut lines, 1_000_020..1_000_060);
+    node.wait_for_log("clock of the readings jumped", 2);
+    let log = end(node);
+    assert_eq!(count(&log, "clock of the readings jumped"), 2, "{log:?}");
+    let report = report(folder.path());
+    assert_eq!(
+        report.readings.accepted,
+        20 + 20 + 40 - 9,
+        "nine were kept out until the new time was believed"
+    );
+}
+
+#[test]
+fn a_source_that_is_not_there_yet() {
+    let (broker, folder) = (Mosquitto::start(), tempfile::tempdir().unwrap());
+    let path = folder.path().join("load.csv");
+    let text = configuration(&broker, folder.path(), "", "");
+    let (before, _) = text.split_once("[source]").unwrap();
+    let text = format!("{before}[source]\nkind = \"csv\"\npath = {path:?}\ntime_format = \"unix-s\"\n");
+    let node = NodeProcess::start(PROGRAM, &configure(folder.path(), &text), &[]);
+    node.wait_for_log("the source fails", 1);
+    fs::write(&path, "time,value\n900,1\nrubbish\n1800,2\n").unwrap();
+    node.wait_for_log("the source works again", 1);
+    let log = end(node);
+    assert_eq!(count(&log, "the source fails"), 1, "{log:?}");
+    let report = report(folder.path());
+    assert_eq!((report.readings.accepted, report.source.malformed), (2, 1));
+}
+
+#[test]
+fn a_full_disk() {
+    let (broker, folder) = (Mosquitto::start(), tempfile::tempdir().unwrap());
+    let (node, mut lines) = follower(&broker, folder.path());
+    let state = folder.path().join("state");
+    write(&mut lines, 1..5);
+    wait_for_journal(folder.path(), 4);
+    // From now on there is no room for another byte: neither in the journal nor in a new state.
+    for name in ["journal", "state.new"] {
+        let _ = fs::remove_file(state.join(name));
+        symlink("/dev/full", state.join(name)).unwrap();
+    }
+    write(&mut lines, 5..10);
+    node.wait_for_log("cannot write to the state folder", 1);
+    fs::remove_file(state.join("journal")).unwrap();
+    write(&mut lines, 10..15);
+    node.wait_for_log("can be written again", 1);
+    assert_eq!(node.said("cannot write to the state folder"), 1);
+    node.kill();
+
+    // What it knows now it knows from its disk.
+    lines.set_len(0).unwrap();
+    let (node, _) = follower(&broker, folder.path());
+    node.wait_for_log("connected", 1);
+    let log = end(node);
+    assert_eq!(count(&log, "incomplete"), 0, "{log:?}");
+    assert_eq!(report(folder.path()).readings.accepted, 14, "nothing was lost, nothing counted twice");
+}

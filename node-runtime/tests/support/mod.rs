@@ -1,0 +1,4 @@
+//! What tests of a whole node share.
+
+pub(crate) mod coordinator;
+pub(crate) mod process;
