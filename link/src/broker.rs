@@ -6,11 +6,11 @@ use std::str::FromStr;
 use percent_encoding::percent_decode_str;
 use url::Url;
 
-/// A broker's address, and who we are to it.
+/// A broker's address, or those of a cluster's members, and who we are to it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Broker {
-    host: String,
-    port: u16,
+    /// Never empty.
+    addresses: Vec<(String, u16)>,
     encrypted: bool,
     credentials: Option<(String, String)>,
 }
@@ -28,7 +28,9 @@ pub enum BrokerError {
     #[error("the broker address names no host; write mqtt://HOST:PORT or mqtts://HOST:PORT")]
     Host,
     /// Something after the port.
-    #[error("the broker address goes on after the port; write mqtt://HOST:PORT and nothing behind it")]
+    #[error(
+        "the broker address goes on after the port; write mqtt://HOST:PORT[,HOST:PORT…] and nothing behind it"
+    )]
     Path,
     /// A user name or password that is not text.
     #[error("the user name or password in the broker address is not UTF-8; write it percent-encoded")]
@@ -36,8 +38,21 @@ pub enum BrokerError {
 }
 
 impl Broker {
-    /// Reads `mqtt://[USER[:PASSWORD]@]HOST[:PORT]`, or `mqtts://…` for TLS.
-    pub fn parse(url: &str) -> Result<Self, BrokerError> {
+    /// Reads `mqtt://[USER[:PASSWORD]@]HOST[:PORT][,HOST[:PORT]…]`, or `mqtts://…` for TLS.
+    pub fn parse(text: &str) -> Result<Self, BrokerError> {
+        // A URL has one host: each of the list is read as if it were the only one.
+        let hosts = text.find("://").map_or(0, |at| at + 3);
+        let hosts = text[hosts..].rfind('@').map_or(hosts, |at| hosts + at + 1);
+        let (before, list) = text.split_at(hosts);
+        let mut members = list.split(',').map(|host| Self::parse_one(&format!("{before}{host}")));
+        let mut broker = members.next().unwrap_or(Err(BrokerError::Host))?;
+        for member in members {
+            broker.addresses.append(&mut member?.addresses);
+        }
+        Ok(broker)
+    }
+
+    fn parse_one(url: &str) -> Result<Self, BrokerError> {
         let url = Url::parse(url)?;
         let (encrypted, default_port) = match url.scheme() {
             "mqtt" => (false, 1883),
@@ -56,7 +71,8 @@ impl Broker {
             "" => None,
             user => Some((text(user)?, text(url.password().unwrap_or_default())?)),
         };
-        Ok(Self { host: host.to_owned(), port: url.port().unwrap_or(default_port), encrypted, credentials })
+        let address = (host.to_owned(), url.port().unwrap_or(default_port));
+        Ok(Self { addresses: vec![address], encrypted, credentials })
     }
 
     /// The same broker, to which we give this name and password.
@@ -64,14 +80,19 @@ impl Broker {
         Self { credentials: Some((user.into(), password.into())), ..self }
     }
 
-    /// The host; an IPv6 address in brackets.
+    /// The first host; an IPv6 address in brackets.
     pub fn host(&self) -> &str {
-        &self.host
+        &self.addresses[0].0
     }
 
-    /// The TCP port.
+    /// The TCP port there.
     pub fn port(&self) -> u16 {
-        self.port
+        self.addresses[0].1
+    }
+
+    /// Each member of a cluster as a broker of its own.
+    pub fn members(&self) -> impl Iterator<Item = Broker> {
+        self.addresses.iter().map(|address| Broker { addresses: vec![address.clone()], ..self.clone() })
     }
 
     /// Whether the link uses TLS.
@@ -92,10 +113,14 @@ impl FromStr for Broker {
     }
 }
 
-/// `HOST:PORT`, without the password.
+/// `HOST:PORT`, or several with commas between them, without the password.
 impl fmt::Display for Broker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.host, self.port)
+        for (index, (host, port)) in self.addresses.iter().enumerate() {
+            let comma = if index == 0 { "" } else { "," };
+            write!(f, "{comma}{host}:{port}")?;
+        }
+        Ok(())
     }
 }
 
@@ -124,6 +149,17 @@ mod tests {
     }
 
     #[test]
+    fn reads_the_members_of_a_cluster() {
+        let broker = Broker::parse("mqtt://user:p%2Cw@one:1884,two,[::1]:1885").unwrap();
+        assert_eq!(broker.to_string(), "one:1884,two:1883,[::1]:1885");
+        assert_eq!(broker.credentials(), Some(&("user".to_owned(), "p,w".to_owned())));
+        let members: Vec<String> = broker.members().map(|member| member.to_string()).collect();
+        assert_eq!(members, ["one:1884", "two:1883", "[::1]:1885"]);
+        assert!(broker.members().all(|member| member.credentials() == broker.credentials()));
+        assert_eq!(Broker::parse("mqtts://one,two").unwrap().to_string(), "one:8883,two:8883");
+    }
+
+    #[test]
     fn refuses_with_one_sentence_that_names_the_remedy() {
         for address in [
             "",
@@ -137,6 +173,10 @@ mod tests {
             "mqtt://host?client_id=7",
             "mqtt://host:99999",
             "mqtt://%ff@host",
+            "mqtt://one,",
+            "mqtt://,two",
+            "mqtt://one,two/path,three",
+            "mqtt://one,http://two",
         ] {
             let error = Broker::parse(address).unwrap_err().to_string();
             assert!(error.contains("; write "), "{address}: {error}");

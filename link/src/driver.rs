@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use evenhand_protocol::chunk::{Assembler, PAYLOAD_BYTES_MIN, Sent, Transfer};
 use evenhand_protocol::envelope;
+use evenhand_protocol::identity::Digest;
 use evenhand_protocol::limits::Limits;
 use evenhand_protocol::message::{Answer, Message, Missing, Order};
 use rumqttc::{
@@ -43,7 +44,8 @@ const NETWORK_TIMEOUT: Duration = Duration::from_secs(30);
 const PACKET_OVERHEAD_BYTES: usize = (64 << 10) + 16;
 
 pub(crate) fn start(options: LinkOptions) -> Result<(Outbox, Events), LinkError> {
-    let (client, mut event_loop) = AsyncClient::new(mqtt_options(&options)?, REQUESTS_MAX);
+    let members = Members::new(&options)?;
+    let (client, mut event_loop) = AsyncClient::new(members.current(), REQUESTS_MAX);
     event_loop.network_options.set_tcp_nodelay(true);
     event_loop.network_options.set_connection_timeout(NETWORK_TIMEOUT.as_secs());
     let resend_after_ms = options.resend_after.as_millis() as u64;
@@ -68,6 +70,7 @@ pub(crate) fn start(options: LinkOptions) -> Result<(Outbox, Events), LinkError>
     let (sender, queue) = mpsc::unbounded_channel();
     let driver = Driver {
         event_loop,
+        members,
         outbox: Outbox { shared: Arc::clone(&shared) },
         events: sender,
         backoff: Backoff::new(&options.client_id),
@@ -85,8 +88,33 @@ pub(crate) fn start(options: LinkOptions) -> Result<(Outbox, Events), LinkError>
     Ok((outbox, Events { broker: options.broker, shared, queue, early: VecDeque::new() }))
 }
 
-fn mqtt_options(options: &LinkOptions) -> Result<MqttOptions, LinkError> {
-    let mut mqtt = plain_options(&options.broker, options.tls.as_ref(), &options.client_id)?;
+/// The members of the broker's cluster, and which of them it is the turn of.
+struct Members {
+    options: Vec<MqttOptions>,
+    turn: usize,
+}
+
+impl Members {
+    /// Clients begin with different members, each always with the same, so that a cluster shares them out.
+    fn new(options: &LinkOptions) -> Result<Self, LinkError> {
+        let all = options.broker.members().map(|member| mqtt_options(options, &member));
+        let all: Vec<MqttOptions> = all.collect::<Result<_, _>>()?;
+        let turn = usize::from(Digest::of(options.client_id.as_bytes()).0[0]) % all.len();
+        Ok(Self { options: all, turn })
+    }
+
+    fn current(&self) -> MqttOptions {
+        self.options[self.turn].clone()
+    }
+
+    fn next(&mut self) -> MqttOptions {
+        self.turn = (self.turn + 1) % self.options.len();
+        self.current()
+    }
+}
+
+fn mqtt_options(options: &LinkOptions, member: &Broker) -> Result<MqttOptions, LinkError> {
+    let mut mqtt = plain_options(member, options.tls.as_ref(), &options.client_id)?;
     mqtt.set_clean_session(!options.persistent)
         .set_keep_alive(options.keep_alive.max(Duration::from_secs(1)))
         .set_inflight(PACKET_IDS)
@@ -129,6 +157,7 @@ fn last_will(will: &Outgoing, payload_bytes_max: usize) -> Result<LastWill, Link
 
 struct Driver {
     event_loop: EventLoop,
+    members: Members,
     outbox: Outbox,
     events: UnboundedSender<(LinkEvent, usize)>,
     backoff: Backoff,
@@ -258,6 +287,8 @@ impl Driver {
             packets.insert(place, Request::Publish(Publish { pkid: 0, ..packet }));
         }
         self.unsent.append(&mut packets);
+        // Another member of the cluster may be there.
+        self.event_loop.mqtt_options = self.members.next();
         self.deliver(LinkEvent::Lost { cause }, 0);
     }
 

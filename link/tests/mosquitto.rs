@@ -414,3 +414,25 @@ async fn two_hundred_links_live_on_one_thread() {
         node.await.unwrap();
     }
 }
+
+#[tokio::test]
+async fn another_member_of_the_cluster_is_tried_when_one_is_away() {
+    let (mut one, two) = (Mosquitto::start(), Mosquitto::start());
+    let dead = free_port();
+    let list = format!("mqtt://{},{},127.0.0.1:{dead}", one.broker(), two.broker());
+    // Whichever member a client begins with, it finds one that is there.
+    for client in ["a", "b", "c", "d", "e"] {
+        let options = LinkOptions::new(Broker::parse(&list).unwrap(), client);
+        let (outbox, _events) = linked(options).await;
+        outbox.close(AMPLE).await.unwrap();
+    }
+    let subscriptions = vec![TASK.to_owned()];
+    let options = LinkOptions { subscriptions, ..LinkOptions::new(Broker::parse(&list).unwrap(), "node") };
+    let (outbox, mut events) = linked(options).await;
+    one.kill();
+    // Only the second is left: what is said there is heard, now or after moving over.
+    let (coordinator, _events) = linked(LinkOptions::new(two.broker(), "coordinator")).await;
+    coordinator.publish(TASK, &numbered(7), true).await.unwrap();
+    assert_eq!(number(&message(&mut events).await.1), 7);
+    outbox.close(AMPLE).await.unwrap();
+}
