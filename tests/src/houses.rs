@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use evenhand_coordinator::federation::{Closed, Federation};
+use evenhand_coordinator::shell::{Connection, Coordinator, Outcome, Report};
 use evenhand_fleet::demo::{DemoArgs, Plan};
 use evenhand_fleet::transport::Fleet;
 use evenhand_models::LoadOptions;
@@ -10,8 +12,8 @@ use evenhand_node::config::Config;
 use evenhand_node::library::Library;
 use evenhand_node::shell::{self, NodeError, Workshop};
 use evenhand_protocol::identity::FederationId;
-use tokio::sync::watch;
-use tokio::task::JoinSet;
+use tokio::sync::{mpsc, watch};
+use tokio::task::{JoinHandle, JoinSet};
 
 /// The demo's households and rules, with so many nodes and rounds.
 pub fn fleet(name: &str, nodes: usize, rounds: u32) -> Fleet {
@@ -53,6 +55,30 @@ impl Houses {
             ended.unwrap().unwrap();
         }
     }
+}
+
+/// A coordinator at work.
+#[derive(Debug)]
+pub struct Running {
+    /// Every round as it is closed.
+    pub rounds: mpsc::UnboundedReceiver<Arc<Closed>>,
+    /// How it ended.
+    pub outcome: JoinHandle<Outcome>,
+}
+
+/// Starts a coordinator for a fleet.
+pub async fn coordinate(connection: Connection, fleet: &Fleet) -> Running {
+    let federation = Federation::new(fleet.rules.clone(), fleet.blueprint.clone());
+    let connection = Connection { patience: PATIENCE, ..connection };
+    let coordinator = Coordinator::connect(connection, federation).await.unwrap();
+    let (reports, mut told) = mpsc::unbounded_channel::<Report>();
+    let (sender, rounds) = mpsc::unbounded_channel();
+    tokio::spawn(async move {
+        while let Some(report) = told.recv().await {
+            let _unheard = sender.send(report.closed);
+        }
+    });
+    Running { rounds, outcome: tokio::spawn(async { coordinator.run(reports).await.unwrap() }) }
 }
 
 /// How long a first connection may take on a busy machine.

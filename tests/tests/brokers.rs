@@ -1,0 +1,210 @@
+//! Federations on mosquitto with exactly the files that are shipped in `deploy/mosquitto`.
+#![allow(clippy::unwrap_used)]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use evenhand_coordinator::broker::COORDINATOR;
+use evenhand_coordinator::shell::Connection;
+use evenhand_fleet::transport::Fleet;
+use evenhand_link::testing::Mosquitto;
+use evenhand_link::{Broker, Events, Link, LinkEvent, LinkOptions, Outbox, Tls, TlsFiles};
+use evenhand_protocol::identity::Digest;
+use evenhand_protocol::message::{Answer, Birth, Life, Message, Phase, Status};
+use evenhand_protocol::topic::{self, Channel};
+use evenhand_tests::houses::{self, Houses, PATIENCE};
+use tempfile::TempDir;
+
+fn shipped(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/mosquitto").join(name)
+}
+
+/// A mosquitto with a shipped configuration; only its address and its folders are those of the test.
+fn start(configuration: &str, folder: TempDir, encrypted: bool) -> Mosquitto {
+    std::fs::copy(shipped("acl"), folder.path().join("acl")).unwrap();
+    let text = std::fs::read_to_string(shipped(configuration)).unwrap();
+    let own = |line: &&str| !line.starts_with("listener ") && !line.starts_with("persistence_location ");
+    let lines: Vec<&str> = text.lines().filter(own).collect();
+    assert_eq!(lines.len() + 2, text.lines().count(), "one listener and one place to keep things");
+    let text = lines.join("\n").replace("/etc/mosquitto/evenhand", "FOLDER");
+    Mosquitto::start_in(folder, &format!("{text}\n"), encrypted)
+}
+
+/// Every round is complete: whoever was asked answered, and nothing was refused.
+async fn all_rounds_are_whole(connection: Connection, fleet: &Fleet, nodes: Houses) {
+    let mut running = houses::coordinate(connection, fleet).await;
+    let mut rounds = 0;
+    while let Some(closed) = running.rounds.recv().await {
+        rounds += 1;
+        let record = &closed.record;
+        assert_eq!(record.arrived(), record.asked().count(), "round {}", record.round);
+        let refused = record.nodes.iter().any(|node| !node.refusals.is_empty());
+        assert!(!refused && record.strangers.is_empty(), "round {}: {record:?}", record.round);
+    }
+    assert_eq!(rounds, fleet.rules.federation.rounds);
+    assert_eq!(running.outcome.await.unwrap().federation.phase(), Phase::Finished);
+    nodes.stop().await;
+}
+
+/// Somebody with valid papers who is curious.
+async fn intruder(options: LinkOptions) -> (Outbox, Events) {
+    let (outbox, mut events) = Link::connect(options).unwrap();
+    events.first_connection(PATIENCE).await.unwrap();
+    (outbox, events)
+}
+
+/// Topics on which something was heard until the federation said that it is finished.
+async fn heard(mut events: Events) -> Vec<String> {
+    let mut topics = Vec::new();
+    while let Some(event) = events.next().await {
+        match event {
+            LinkEvent::Message { topic, message } => {
+                topics.push(topic);
+                if matches!(&message, Message::Manifest(manifest) if manifest.phase == Phase::Finished) {
+                    break;
+                }
+            }
+            LinkEvent::Malformed { topic, .. } => topics.push(topic),
+            LinkEvent::Connected { .. } | LinkEvent::Lost { .. } => {}
+        }
+    }
+    topics
+}
+
+/// What an intruder says under another's name: a death, a birth that asks for everything again, a wrong answer.
+async fn forge(outbox: &Outbox, fleet: &Fleet, victim: usize) {
+    let name = &fleet.rules.federation.name;
+    let victim = &fleet.houses[victim].id;
+    let birth = Birth { graph: None, weights: None, token: None, software: "intruder".into() };
+    let forged = [
+        (Channel::Status, Message::Status(Status { session: u64::MAX, life: Life::Dead })),
+        (Channel::Status, Message::Status(Status { session: u64::MAX, life: Life::Born(birth) })),
+        (Channel::Update, Message::Answer(Answer::NeedWeights { round: 1 })),
+        (Channel::Update, Message::Answer(Answer::NeedGraph(Digest::of(b"")))),
+        (Channel::Task, Message::Answer(Answer::NeedWeights { round: 1 })),
+    ];
+    for (channel, message) in forged {
+        let topic = topic::node(name, victim, channel);
+        outbox.publish(&topic, &message, false).await.unwrap();
+        outbox.publish(&topic, &message, true).await.unwrap();
+    }
+}
+
+fn run(command: &mut Command) {
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// A run with an intruder who is one of the nodes: it hears the manifest and its own topics, and changes nothing.
+async fn run_with_an_intruder(
+    fleet: &Fleet,
+    connection: Connection,
+    configs: Vec<evenhand_node::config::Config>,
+    intruder_options: LinkOptions,
+) {
+    let name = &fleet.rules.federation.name;
+    let own = &fleet.houses[1].id;
+    let options = LinkOptions { subscriptions: vec!["#".into()], ..intruder_options };
+    let (outbox, events) = intruder(options).await;
+    let listening = tokio::spawn(heard(events));
+    forge(&outbox, fleet, 0).await;
+    let nodes = Houses::start(configs);
+    all_rounds_are_whole(connection, fleet, nodes).await;
+    let topics = listening.await.unwrap();
+    let allowed = |topic: &String| {
+        *topic == topic::manifest(name)
+            || [Channel::Task, Channel::Account].iter().any(|c| *topic == topic::node(name, own, *c))
+    };
+    let overheard: Vec<&String> = topics.iter().filter(|topic| !allowed(topic)).collect();
+    assert!(overheard.is_empty(), "{overheard:?}");
+    // It was there: it heard its own.
+    assert!(topics.contains(&topic::node(name, own, Channel::Account)), "{topics:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn mosquitto_with_passwords_keeps_nodes_to_their_own_topics() {
+    let fleet = houses::fleet("plain", 4, 14);
+    let folder = tempfile::tempdir().unwrap();
+    let passwords = folder.path().join("passwords");
+    std::fs::write(&passwords, "").unwrap();
+    for user in fleet.houses.iter().map(|house| house.id.as_str()).chain([COORDINATOR]) {
+        run(Command::new("mosquitto_passwd")
+            .arg("-b")
+            .arg(&passwords)
+            .args([user, &format!("{user}'s password")]));
+        std::fs::write(folder.path().join(user), format!("{user}'s password")).unwrap();
+    }
+    let broker = start("evenhand-plain.conf", folder, false);
+    let login = |user: &str| broker.broker().with_credentials(user, format!("{user}'s password"));
+    let mut configs = houses::configs(&fleet, &broker.url());
+    for config in &mut configs {
+        config.broker.username = Some(config.node.id.to_string());
+        config.broker.password_file = Some(broker.folder().join(config.node.id.as_str()));
+    }
+    let intruder = LinkOptions::new(login(fleet.houses[1].id.as_str()), "intruder");
+    run_with_an_intruder(&fleet, Connection::new(login(COORDINATOR)), configs, intruder).await;
+
+    for stranger in [broker.broker(), broker.broker().with_credentials(COORDINATOR, "guess")] {
+        let (_outbox, mut events) = Link::connect(LinkOptions::new(stranger, "stranger")).unwrap();
+        assert!(events.first_connection(Duration::from_secs(2)).await.is_err());
+    }
+}
+
+/// Certificates by the shipped script, in a folder of its own.
+fn certificates(folder: &Path, clients: &[&str]) {
+    let certificate =
+        |arguments: &[&str]| run(Command::new(shipped("certificate")).args(arguments).env("FOLDER", folder));
+    certificate(&["authority"]);
+    certificate(&["broker", "127.0.0.1"]);
+    std::fs::rename(folder.join("127.0.0.1.pem"), folder.join("broker.pem")).unwrap();
+    std::fs::rename(folder.join("127.0.0.1.key"), folder.join("broker.key")).unwrap();
+    for client in clients {
+        certificate(&["client", client]);
+    }
+}
+
+fn tls(authority: &Path, own: Option<(&Path, &str)>) -> Tls {
+    let file = |kind: &str| own.map(|(folder, name)| folder.join(format!("{name}.{kind}")));
+    let files = TlsFiles { ca: Some(authority.join("ca.pem")), certificate: file("pem"), key: file("key") };
+    Tls::load(&files).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn mosquitto_with_client_certificates_keeps_nodes_to_their_own_topics() {
+    let fleet = houses::fleet("sealed", 4, 14);
+    let folder = tempfile::tempdir().unwrap();
+    let names: Vec<&str> = fleet.houses.iter().map(|house| house.id.as_str()).chain([COORDINATOR]).collect();
+    certificates(folder.path(), &names);
+    let broker = start("evenhand.conf", folder, true);
+    let papers = broker.folder().to_owned();
+    let mut configs = houses::configs(&fleet, &broker.url());
+    for config in &mut configs {
+        let id = config.node.id.to_string();
+        config.broker.ca_file = Some(papers.join("ca.pem"));
+        config.broker.certificate_file = Some(papers.join(format!("{id}.pem")));
+        config.broker.key_file = Some(papers.join(format!("{id}.key")));
+    }
+    let show = |name: &str| Some(tls(&papers, Some((&papers, name))));
+    let connection = Connection { tls: show(COORDINATOR), ..Connection::new(broker.broker()) };
+    let mut intruder = LinkOptions::new(broker.broker(), "intruder");
+    intruder.tls = show(fleet.houses[1].id.as_str());
+    run_with_an_intruder(&fleet, connection, configs, intruder).await;
+
+    // Without papers, or with papers of another authority, nobody gets in; nor is a false broker believed.
+    let other = tempfile::tempdir().unwrap();
+    certificates(other.path(), &[COORDINATOR]);
+    for strange in [
+        tls(&papers, None),
+        tls(&papers, Some((other.path(), COORDINATOR))),
+        tls(other.path(), Some((&papers, COORDINATOR))),
+    ] {
+        let mut options = LinkOptions::new(broker.broker(), "stranger");
+        options.tls = Some(strange);
+        let (_outbox, mut events) = Link::connect(options).unwrap();
+        assert!(events.first_connection(Duration::from_secs(2)).await.is_err());
+    }
+    let plain = Broker::parse(&broker.url().replace("mqtts:", "mqtt:")).unwrap();
+    let (_outbox, mut events) = Link::connect(LinkOptions::new(plain, "stranger")).unwrap();
+    assert!(events.first_connection(Duration::from_secs(2)).await.is_err());
+}
