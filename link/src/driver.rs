@@ -97,7 +97,16 @@ struct Members {
 impl Members {
     /// Clients begin with different members, each always with the same, so that a cluster shares them out.
     fn new(options: &LinkOptions) -> Result<Self, LinkError> {
-        let all = options.broker.members().map(|member| mqtt_options(options, &member));
+        let several = options.broker.members().nth(1).is_some();
+        let all = options.broker.members().zip(1..).map(|(member, number)| {
+            // RabbitMQ keeps even a short-lived session on one member, and refuses its name elsewhere while that
+            // member is down.
+            let client_id = match several && !options.persistent {
+                true => &format!("{}-{number}", options.client_id),
+                false => &options.client_id,
+            };
+            mqtt_options(options, &member, client_id)
+        });
         let all: Vec<MqttOptions> = all.collect::<Result<_, _>>()?;
         let turn = usize::from(Digest::of(options.client_id.as_bytes()).0[0]) % all.len();
         Ok(Self { options: all, turn })
@@ -113,8 +122,8 @@ impl Members {
     }
 }
 
-fn mqtt_options(options: &LinkOptions, member: &Broker) -> Result<MqttOptions, LinkError> {
-    let mut mqtt = plain_options(member, options.tls.as_ref(), &options.client_id)?;
+fn mqtt_options(options: &LinkOptions, member: &Broker, client_id: &str) -> Result<MqttOptions, LinkError> {
+    let mut mqtt = plain_options(member, options.tls.as_ref(), client_id)?;
     mqtt.set_clean_session(!options.persistent)
         .set_keep_alive(options.keep_alive.max(Duration::from_secs(1)))
         .set_inflight(PACKET_IDS)

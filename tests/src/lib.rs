@@ -4,6 +4,7 @@
 pub mod browser;
 pub mod houses;
 pub mod http;
+pub mod rabbit;
 pub mod synthetic;
 
 use std::path::PathBuf;

@@ -1,0 +1,64 @@
+//! A federation on a RabbitMQ cluster that loses a member: nodes and coordinator move over, and nothing is lost.
+#![allow(clippy::unwrap_used)]
+
+use evenhand_coordinator::broker::COORDINATOR;
+use evenhand_coordinator::federation::{Fate, NodeRound, Rules};
+use evenhand_coordinator::shell::Connection;
+use evenhand_link::Broker;
+use evenhand_protocol::message::Phase;
+use evenhand_tests::houses::{self, Houses};
+use evenhand_tests::rabbit::Rabbits;
+
+const ROUNDS: u32 = 150;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cluster_that_loses_a_member_loses_nothing() {
+    let mut fleet = houses::fleet("clustered", 6, ROUNDS);
+    // What ends a round must be answers, not time: an answer that was lost would be waited for.
+    let mut settings = (*fleet.rules).clone();
+    settings.federation.round_deadline_ms = 3_600_000;
+    fleet.rules = Rules::new(settings).unwrap();
+
+    let mut cluster = tokio::task::spawn_blocking(Rabbits::start).await.unwrap();
+    cluster.admit(&["coordinator"], "the coordinator's password");
+    let passwords = tempfile::tempdir().unwrap();
+    let mut configs = houses::configs(&fleet, &cluster.url());
+    for config in &mut configs {
+        let id = config.node.id.to_string();
+        let file = passwords.path().join(&id);
+        std::fs::write(&file, format!("{id}'s password")).unwrap();
+        cluster.admit(&["node", &id], &format!("{id}'s password"));
+        config.broker.username = Some(id);
+        config.broker.password_file = Some(file);
+    }
+    let broker = Broker::parse(&cluster.url()).unwrap();
+    let broker = broker.with_credentials(COORDINATOR, "the coordinator's password");
+    let mut running = houses::coordinate(Connection::new(broker), &fleet).await;
+    let nodes = Houses::start(configs);
+
+    let mut records = Vec::new();
+    while records.len() < 10 {
+        records.push(running.rounds.recv().await.unwrap());
+    }
+    let clients: Vec<usize> = (1..=3).map(|number| cluster.clients(number)).collect();
+    let busiest = (1..=3).max_by_key(|number| clients[number - 1]).unwrap();
+    assert!(clients[busiest - 1] >= 2, "{clients:?}");
+    cluster.kill(busiest);
+    while let Ok(closed) = running.rounds.try_recv() {
+        records.push(closed);
+    }
+    assert!(records.len() < ROUNDS as usize, "the member was killed too late to matter");
+    while let Some(closed) = running.rounds.recv().await {
+        records.push(closed);
+    }
+    assert_eq!(running.outcome.await.unwrap().federation.phase(), Phase::Finished);
+    assert_eq!(records.len(), ROUNDS as usize);
+    for closed in &records {
+        let record = &closed.record;
+        let arrived = |node: &&NodeRound| matches!(node.fate, Fate::Arrived { .. });
+        let unanswered: Vec<&NodeRound> = record.asked().filter(|node| !arrived(node)).collect();
+        assert!(unanswered.is_empty(), "round {}: {unanswered:?}", record.round);
+        assert!(record.strangers.is_empty());
+    }
+    nodes.stop().await;
+}
