@@ -115,7 +115,8 @@ impl<S: Source> Inline<S> {
             Effect::Train(job) => {
                 let begin = Instant::now();
                 let model = self.library.find(job.graph);
-                let outcome = model.and_then(|model| job.run(&model).ok()).ok_or(Declined::TrainingFailed);
+                let trained = model.and_then(|model| job.run(&model, || false).ok().flatten());
+                let outcome = trained.ok_or(Declined::TrainingFailed);
                 self.training += begin.elapsed();
                 Some(Input::Trained { ticket: job.ticket, outcome })
             }

@@ -9,8 +9,8 @@ use evenhand_protocol::message::{LossKind, UpdateKind};
 use crate::core::{Card, Job, Prediction, Trained};
 
 impl Job {
-    /// Trains: the same job and model give the same result on every thread.
-    pub fn run(&self, model: &Model) -> Result<Trained, ModelError> {
+    /// Trains: the same job and model give the same result on every thread. Nothing, if it is `over` before it ends.
+    pub fn run(&self, model: &Model, over: impl FnMut() -> bool) -> Result<Option<Trained>, ModelError> {
         let mut trainer: Trainer = Trainer::on(model, self.seed);
         let loss = loss(self.loss);
         let online_loss = match &self.own {
@@ -20,13 +20,13 @@ impl Job {
         match self.kind {
             UpdateKind::Gradient => {
                 let update = trainer.gradient(&self.weights, &self.batch, loss)?;
-                Ok(Trained { loss: update.loss, online_loss, vector: update.gradient })
+                Ok(Some(Trained { loss: update.loss, online_loss, vector: update.gradient }))
             }
             UpdateKind::Epochs { epochs, learning_rate, momentum } => {
                 let before = trainer.evaluate(&self.weights, &self.batch, loss)?.loss;
                 let sgd = Sgd { epochs, learning_rate, momentum, batch_size: None };
-                let update = trainer.local_epochs(&self.weights, &self.batch, loss, &sgd)?;
-                Ok(Trained { loss: before, online_loss, vector: update.gradient })
+                let update = trainer.local_epochs_until(&self.weights, &self.batch, loss, &sgd, over)?;
+                Ok(update.map(|update| Trained { loss: before, online_loss, vector: update.gradient }))
             }
         }
     }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use evenhand_link::testing::Mosquitto;
-use evenhand_models::{LoadOptions, Loss, Model, Trainer};
+use evenhand_models::{Batch, LoadOptions, Loss, Model, Targets, Trainer, shipped};
 use evenhand_node::config::Config;
 use evenhand_node::library::Library;
 use evenhand_node::shell::{self, NodeError, Workshop};
@@ -13,14 +13,14 @@ use evenhand_node::window::Series;
 use evenhand_node::{config::SourceSection, reading::Intake, source::Source};
 use evenhand_protocol::codec::EncodedUpdate;
 use evenhand_protocol::identity::Digest;
-use evenhand_protocol::message::{Answer, Update};
+use evenhand_protocol::message::{Answer, Declined, LossKind, Order, Train, Update};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 // Each test binary uses its own part of it.
 #[allow(dead_code)]
 mod support;
-use support::coordinator::{Coordinator, SAMPLES_MAX as SAMPLES};
+use support::coordinator::{Coordinator, SAMPLES_MAX as SAMPLES, train};
 
 const PER_ROUND: usize = 40;
 
@@ -92,6 +92,49 @@ async fn joins_gets_the_graph_and_answers_with_the_true_gradient() {
 
     stop.send(true).unwrap();
     assert_eq!(coordinator.death().await, session);
+    node.await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn labelled_rows_of_a_file_become_the_gradient_of_a_classifier() {
+    let (broker, folder) = (Mosquitto::start(), tempfile::tempdir().unwrap());
+    let mut coordinator = Coordinator::connect(&broker).with_model(shipped::HFT_MLP);
+    let features = coordinator.model.input_shape()[1].unwrap();
+    let row =
+        |number: usize| (0..features).map(|at| ((number * 7 + at) % 11) as f32 / 11.0).collect::<Vec<_>>();
+    let classes = ["up", "same", "down"];
+    let line = |number: usize| {
+        let numbers = row(number).iter().map(f32::to_string).collect::<Vec<_>>().join(",");
+        format!("{},{numbers}\n", classes[number % 3])
+    };
+    let path = folder.path().join("rows.csv");
+    std::fs::write(&path, (0..20).map(line).collect::<String>()).unwrap();
+    let text = format!(
+        "[node]\nid = \"m1\"\nfederation = \"town\"\n[broker]\nurl = \"{}\"\n[rows]\nshape = [{features}]\n\
+         [source]\nkind = \"csv\"\npath = {path:?}\nheader = false\nlabel_column = \"1\"\nclasses = {classes:?}\n\
+         follow = false\n[pace]\nby = \"rounds\"\nreadings_per_round = 10\n",
+        broker.url()
+    );
+    let (stop, node) = start(&Config::parse(&text).unwrap());
+    coordinator.welcome().await;
+    let weights = coordinator.model.initial_weights();
+    for round in 1..=2 {
+        let order = Train { loss: LossKind::CrossEntropy, samples_max: 4, ..train(round, &weights, true) };
+        coordinator.order(Order::Train(order)).await;
+        let update = coordinator.update().await;
+        let newest = 10 * round as usize - 4..10 * round as usize;
+        let batch = Batch {
+            inputs: newest.clone().flat_map(row).collect(),
+            shape: vec![4, features],
+            targets: Targets::Classes(newest.map(|number| number as u32 % 3).collect()),
+        };
+        let expected =
+            Trainer::new(&coordinator.model).gradient(&weights, &batch, Loss::CrossEntropy).unwrap();
+        assert_eq!((update.loss, update.vector), (expected.loss, EncodedUpdate::F32(expected.gradient)));
+    }
+    coordinator.train(3, &weights, false).await;
+    assert_eq!(coordinator.answer().await, Answer::Decline { round: 3, reason: Declined::NoData });
+    stop.send(true).unwrap();
     node.await.unwrap().unwrap();
 }
 

@@ -153,6 +153,19 @@ impl<B: Engine> Trainer<B> {
         loss: Loss,
         sgd: &Sgd,
     ) -> Result<Gradient> {
+        let done = self.local_epochs_until(weights, batch, loss, sgd, || false)?;
+        Ok(done.expect("nobody says that it is over"))
+    }
+
+    /// As [`local_epochs`](Self::local_epochs), given up without a result when it is `over` before a step.
+    pub fn local_epochs_until(
+        &mut self,
+        weights: &[f32],
+        batch: &Batch,
+        loss: Loss,
+        sgd: &Sgd,
+        mut over: impl FnMut() -> bool,
+    ) -> Result<Option<Gradient>> {
         let setting = |name, value, why| Err(ModelError::Setting { name, value, why });
         let samples = batch.shape.first().copied().unwrap_or(0);
         let size = sgd.batch_size.unwrap_or(samples);
@@ -175,6 +188,9 @@ impl<B: Engine> Trainer<B> {
         for _ in 0..sgd.epochs {
             mean = 0.0;
             for piece in &pieces {
+                if over() {
+                    return Ok(None);
+                }
                 let step = self.gradient(&now, piece, loss)?;
                 mean += f64::from(step.loss) * piece.shape[0] as f64 / samples as f64;
                 for ((w, v), g) in now.iter_mut().zip(&mut velocity).zip(&step.gradient) {
@@ -184,7 +200,7 @@ impl<B: Engine> Trainer<B> {
             }
         }
         let gradient = weights.iter().zip(&now).map(|(old, new)| old - new).collect();
-        Ok(Gradient { loss: mean as f32, gradient })
+        Ok(Some(Gradient { loss: mean as f32, gradient }))
     }
 
     /// Loss and accuracy at these weights, without a gradient.

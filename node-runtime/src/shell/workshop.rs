@@ -14,6 +14,15 @@ use tokio::{task, time};
 use crate::core::{Card, GraphOutcome, Input, Job, Trained};
 use crate::library::Library;
 
+const LATE: &str = "it did not end before the coordinator went on";
+
+/// What a training gave, or what the coordinator and the owner are told instead.
+type Outcome = Result<Trained, (Declined, String)>;
+
+fn failed(cause: &str) -> Outcome {
+    Err((Declined::TrainingFailed, cause.to_owned()))
+}
+
 /// Models and training threads, shared by the nodes of a process.
 #[derive(Debug)]
 pub struct Workshop {
@@ -55,35 +64,37 @@ impl Workshop {
     }
 
     /// Trains on a thread of its own, so that the link's keepalive goes on meanwhile; what came of it, and what went wrong.
+    ///
+    /// A training whose time is over ends by itself at the next step, so that there is never more than one in a seat.
     pub(super) async fn train(self: Arc<Self>, job: Box<Job>) -> (Input, Option<String>) {
         let ticket = job.ticket;
-        let deadline = Duration::from_millis(job.deadline_ms.into());
-        let seat = Arc::clone(&self.seats).acquire_owned().await;
-        let run = move || {
-            let _seat = seat;
-            let begin = Instant::now();
-            let outcome = self.run(&job);
-            let spent = u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
-            self.training_ns.fetch_add(spent, Ordering::Relaxed);
-            outcome
+        let deadline = Instant::now() + Duration::from_millis(job.deadline_ms.into());
+        let run = async {
+            let seat = Arc::clone(&self.seats).acquire_owned().await;
+            let workshop = Arc::clone(&self);
+            let run = move || {
+                let _seat = seat;
+                let begin = Instant::now();
+                let outcome = workshop.run(&job, deadline);
+                let spent = u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
+                workshop.training_ns.fetch_add(spent, Ordering::Relaxed);
+                outcome
+            };
+            task::spawn_blocking(run).await.unwrap_or_else(|_| failed("the program is about to end"))
         };
-        // A training that is late goes on in its seat, so that there is never more than one; its result is of no use.
-        let failed = |cause: &str| Err((Declined::TrainingFailed, cause.to_owned()));
-        let outcome = match time::timeout(deadline, task::spawn_blocking(run)).await {
-            Ok(trained) => trained.unwrap_or_else(|_| failed("the program is about to end")),
-            Err(_) => failed("it did not end before the coordinator went on"),
-        };
+        let outcome = time::timeout_at(deadline.into(), run).await.unwrap_or_else(|_| failed(LATE));
         match outcome {
             Ok(trained) => (Input::Trained { ticket, outcome: Ok(trained) }, None),
             Err((reason, cause)) => (Input::Trained { ticket, outcome: Err(reason) }, Some(cause)),
         }
     }
 
-    fn run(&self, job: &Job) -> Result<Trained, (Declined, String)> {
-        let failed = |cause: &str| Err((Declined::TrainingFailed, cause.to_owned()));
+    fn run(&self, job: &Job, deadline: Instant) -> Outcome {
         let Some(model) = self.model(job.graph) else { return failed("the model is gone") };
-        match panic::catch_unwind(AssertUnwindSafe(|| job.run(&model))) {
-            Ok(Ok(trained)) => Ok(trained),
+        let over = || Instant::now() >= deadline;
+        match panic::catch_unwind(AssertUnwindSafe(|| job.run(&model, over))) {
+            Ok(Ok(Some(trained))) => Ok(trained),
+            Ok(Ok(None)) => failed(LATE),
             // A limit was met, or an operator does not go with this node's data.
             Ok(Err(error @ (ModelError::Limit { .. } | ModelError::Node { .. }))) => {
                 Err((Declined::ModelUnfit, error.to_string()))

@@ -10,12 +10,12 @@ use evenhand_node::journal;
 use evenhand_node::shell::Report;
 use evenhand_protocol::chunk::{PAYLOAD_BYTES_MAX, Transfer};
 use evenhand_protocol::envelope;
-use evenhand_protocol::message::{Answer, Declined, Manifest, Message, Phase};
+use evenhand_protocol::message::{Answer, Declined, Manifest, Message, Order, Phase, Train, UpdateKind};
 use evenhand_protocol::topic::{self, Channel};
 use rumqttc::{Client, Event, Packet, QoS};
 
 use super::*;
-use crate::support::coordinator::Coordinator;
+use crate::support::coordinator::{Coordinator, train};
 
 /// Publishes `payload` so often, as a client of its own; all are with the broker when this returns.
 fn publish(broker: &Mosquitto, topic: &str, payload: &[u8], times: usize) {
@@ -100,6 +100,25 @@ async fn a_batch_that_does_not_fit() {
         coordinator.train(round, &weights, true).await;
         assert_eq!(coordinator.answer().await, Answer::Decline { round, reason: Declined::ModelUnfit });
     }
+    let log = end(node);
+    assert_eq!(count(&log, "cannot train"), 1, "{log:?}");
+}
+
+#[tokio::test]
+async fn a_training_that_would_never_end() {
+    let (broker, folder) = (Mosquitto::start(), tempfile::tempdir().unwrap());
+    let mut coordinator = Coordinator::connect(&broker);
+    let node = start(&broker, folder.path(), "", "");
+    coordinator.welcome().await;
+    let weights = coordinator.model.initial_weights();
+    for round in 1..=2 {
+        let kind = UpdateKind::Epochs { epochs: u32::MAX, learning_rate: 1e-6, momentum: 0.0 };
+        let endless = Train { kind, deadline_ms: 200, ..train(round, &weights, true) };
+        coordinator.order(Order::Train(endless)).await;
+        assert_eq!(coordinator.answer().await, Answer::Decline { round, reason: Declined::TrainingFailed });
+    }
+    coordinator.train(3, &weights, false).await;
+    assert_eq!(coordinator.update().await.round, 3, "there is a seat for the next one");
     let log = end(node);
     assert_eq!(count(&log, "cannot train"), 1, "{log:?}");
 }

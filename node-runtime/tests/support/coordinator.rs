@@ -19,6 +19,7 @@ pub(crate) struct Coordinator {
     pub(crate) federation: FederationId,
     pub(crate) node: NodeId,
     pub(crate) model: Model,
+    onnx: &'static [u8],
     outbox: Outbox,
     events: Events,
 }
@@ -36,8 +37,14 @@ impl Coordinator {
             topic::every_node(&federation, Channel::Update),
         ];
         let (outbox, events) = Link::connect(options).unwrap();
-        let model = Model::load(shipped::ELECTRICITY_RNN, &LoadOptions::default()).unwrap();
-        Self { federation, node: NodeId::new("m1").unwrap(), model, outbox, events }
+        let onnx = shipped::ELECTRICITY_RNN;
+        let model = Model::load(onnx, &LoadOptions::default()).unwrap();
+        Self { federation, node: NodeId::new("m1").unwrap(), model, onnx, outbox, events }
+    }
+
+    /// The same coordinator, with another model.
+    pub(crate) fn with_model(self, onnx: &'static [u8]) -> Self {
+        Self { model: Model::load(onnx, &LoadOptions::default()).unwrap(), onnx, ..self }
     }
 
     pub(crate) fn graph(&self) -> Digest {
@@ -62,22 +69,12 @@ impl Coordinator {
     }
 
     pub(crate) async fn send_graph(&self) {
-        let onnx = shipped::ELECTRICITY_RNN.to_vec();
+        let onnx = self.onnx.to_vec();
         self.order(Order::Graph { graph: self.graph(), onnx }).await;
     }
 
     pub(crate) async fn train(&self, round: u32, weights: &[f32], with_weights: bool) {
-        self.order(Order::Train(Train {
-            round,
-            weights_digest: Digest::of_weights(weights),
-            weights: with_weights.then(|| weights.to_vec()),
-            loss: LossKind::Mse,
-            samples_max: SAMPLES_MAX,
-            kind: UpdateKind::Gradient,
-            codec: CodecKind::F32,
-            deadline_ms: 60_000,
-        }))
-        .await;
+        self.order(Order::Train(train(round, weights, with_weights))).await;
     }
 
     /// The next message from the node that `wanted` accepts.
@@ -145,5 +142,19 @@ impl Coordinator {
     pub(crate) async fn tell(&self, account: Account) {
         let topic = topic::node(&self.federation, &self.node, Channel::Account);
         self.outbox.publish(&topic, &Message::Account(account), true).await.unwrap();
+    }
+}
+
+/// An order for the gradient of the mean squared error.
+pub(crate) fn train(round: u32, weights: &[f32], with_weights: bool) -> Train {
+    Train {
+        round,
+        weights_digest: Digest::of_weights(weights),
+        weights: with_weights.then(|| weights.to_vec()),
+        loss: LossKind::Mse,
+        samples_max: SAMPLES_MAX,
+        kind: UpdateKind::Gradient,
+        codec: CodecKind::F32,
+        deadline_ms: 60_000,
     }
 }
