@@ -40,6 +40,8 @@ pub struct Config {
     pub broker: BrokerConfig,
     /// What is shown, where and to whom.
     pub dashboard: DashboardConfig,
+    /// What is kept on disk.
+    pub state: StateConfig,
 }
 
 /// What is shown, where and to whom.
@@ -60,6 +62,22 @@ impl Default for DashboardConfig {
     fn default() -> Self {
         let listen = SocketAddr::from(([127, 0, 0, 1], 8787));
         Self { enabled: true, listen, token_file: None, hosts: Vec::new() }
+    }
+}
+
+/// What is kept on disk.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct StateConfig {
+    /// The folder of the federation's state; empty keeps nothing.
+    pub folder: PathBuf,
+    /// Updates of at least so many last rounds are kept for audits; 0 keeps all.
+    pub keep_rounds: u32,
+}
+
+impl Default for StateConfig {
+    fn default() -> Self {
+        Self { folder: "evenhand-state".into(), keep_rounds: 1000 }
     }
 }
 

@@ -18,6 +18,8 @@ pub enum Exit {
     Broker = 69,
     /// A defect of the program itself.
     Software = 70,
+    /// Somebody else is at it; try again later.
+    Busy = 75,
     /// The configuration file is wrong.
     Config = 78,
     /// Stopped by Ctrl-C, as shells count it: 128 + SIGINT.

@@ -151,6 +151,10 @@ impl Roster {
         }
     }
 
+    pub(super) fn contains(&self, node: &NodeId) -> bool {
+        self.index.contains_key(node) || self.lobby.contains_key(node)
+    }
+
     pub(super) fn len(&self) -> usize {
         self.members.len() + self.lobby.len()
     }

@@ -99,18 +99,21 @@ impl Federation {
         for place in 0..round.draw.asked().len() {
             let column = round.draw.asked()[place].member;
             let row = &record.nodes[column];
-            let update = updates.next_if(|(of, _)| *of == column).map(|(_, update)| shared.admit(update));
-            let absence = match (row.fate, update) {
-                (Fate::Arrived { norm, .. }, Some(Ok(update))) if update.norm() == norm => {
-                    round.arrive(place, update);
+            let update = updates.next_if(|(of, _)| *of == column).map(|(_, update)| update);
+            let admitted = update.clone().map(|update| shared.admit(update));
+            let absence = match (row.fate, admitted) {
+                (Fate::Arrived { norm, .. }, Some(Ok(accepted)))
+                    if accepted.norm() == norm && update == Some(accepted.received(record.round)) =>
+                {
+                    round.arrive(place, accepted);
                     continue;
                 }
                 (Fate::Declined(reason), None) => Absence::Declined(reason),
                 (Fate::Refused(refusal), None) => Absence::Refused(refusal),
                 (Fate::Died, None) => Absence::Died,
                 (Fate::Missed, None) => Absence::Missed,
-                (fate, update) => {
-                    let kept = match update {
+                (fate, admitted) => {
+                    let kept = match admitted {
                         Some(Ok(_)) => "another update".into(),
                         Some(Err(refusal)) => format!("refused ({refusal:?})"),
                         None => "none".into(),

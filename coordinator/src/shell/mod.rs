@@ -20,9 +20,10 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use evenhand_link::{Broker, Events, Link, LinkEvent, LinkOptions, Outbox, Tls, Traffic};
+use evenhand_protocol::limits::Limits;
 use evenhand_protocol::message::Phase;
 use evenhand_protocol::topic::{self, Channel};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task;
 
 pub use self::error::ShellError;
@@ -31,7 +32,7 @@ pub use self::witness::Witness;
 
 use self::clock::Clock;
 use self::post::Post;
-use crate::federation::{Closed, Command, Effect, Examiner, Federation, Input};
+use crate::federation::{Closed, Command, Dispatch, Effect, Examiner, Federation, Input};
 
 /// Inputs stepped at a time: enough to make good use of a trip to the blocking thread.
 const BATCH: usize = 256;
@@ -90,9 +91,9 @@ pub struct Coordinator {
 }
 
 /// What comes through a [`Handle`].
-#[derive(Debug)]
 enum Wish {
     Command(Command),
+    Look(Box<dyn FnOnce(&Federation) + Send>),
     Stop,
 }
 
@@ -107,6 +108,20 @@ impl Handle {
     /// Tells the federation what the operator wants. Nothing happens if it has ended.
     pub fn command(&self, command: Command) {
         let _ended = self.wishes.send(Wish::Command(command));
+    }
+
+    /// Looks at the federation between two of its steps, after what was commanded before; none if it has ended.
+    pub async fn look<T: Send + 'static>(
+        &self,
+        look: impl FnOnce(&Federation) -> T + Send + 'static,
+    ) -> Option<T> {
+        let (seen, told) = oneshot::channel();
+        let look = move |federation: &Federation| {
+            // Whoever asked may have gone.
+            let _unheard = seen.send(look(federation));
+        };
+        self.wishes.send(Wish::Look(Box::new(look))).ok()?;
+        told.await.ok()
     }
 
     /// Ends the coordinator where it stands, without ending the federation: it can be restored.
@@ -134,6 +149,7 @@ impl Coordinator {
         options.payload_bytes_max = connection.payload_bytes_max;
         options.subscriptions =
             [Channel::Status, Channel::Update].map(|channel| topic::every_node(name, channel)).into();
+        options.limits = limits(federation.weights().values().len());
         // Retained births come with every subscription; the rest is asked for again.
         options.persistent = false;
         let (outbox, mut events) = Link::connect(options)?;
@@ -180,7 +196,8 @@ impl Coordinator {
         let clock = Clock::start();
         let post = Post::open(outbox.clone(), name.clone());
         let mut machine = Machine { federation, keeper, examiner, witness, clock, reports };
-        while !machine.is_over() {
+        // One that is over when it starts still says so: it may have been killed before it could.
+        loop {
             let mut inputs = Vec::new();
             let alarm = machine.federation.alarm();
             tokio::select! {
@@ -190,6 +207,7 @@ impl Coordinator {
                 }
                 Some(wish) = wishes.recv() => match wish {
                     Wish::Command(command) => inputs.push(Input::Command(command)),
+                    Wish::Look(look) => look(&machine.federation),
                     Wish::Stop => break,
                 },
                 () = clock.reaches(alarm) => inputs.push(Input::Tick),
@@ -203,12 +221,28 @@ impl Coordinator {
             let words;
             (machine, words) = stepped.map_err(|panic| ShellError::Defect(panic.to_string()))??;
             post.send(words);
+            if machine.is_over() {
+                break;
+            }
         }
         post.close(FAREWELL).await;
         let traffic = outbox.traffic();
         // Whoever did not hear the last words learns them from the retained manifest.
         let _unheard = outbox.close(FAREWELL).await;
         Ok(Outcome { federation: machine.federation, traffic })
+    }
+}
+
+/// What one node may send: an update of twice the model is still told that its length is wrong, anything larger is
+/// not even read.
+fn limits(parameters: usize) -> Limits {
+    let message_bytes_max = 8 * parameters + (64 << 10);
+    let general = Limits::default();
+    Limits {
+        parameters_max: 2 * parameters,
+        message_bytes_max,
+        open_bytes_max: general.open_bytes_max.max(4 * message_bytes_max),
+        ..general
     }
 }
 
@@ -241,7 +275,14 @@ impl Machine {
                 match effect {
                     Effect::Record(round) => closed.push(Arc::new(*round)),
                     Effect::Persist(saved) => keeper.keep(&closed, *saved).map_err(ShellError::Keeper)?,
-                    word => words.push(word),
+                    word => {
+                        if let Effect::Publish { node, dispatch: Dispatch::Refused { round, refusal } } =
+                            &word
+                        {
+                            tracing::warn!(%node, round, ?refusal, "refused");
+                        }
+                        words.push(word);
+                    }
                 }
             }
             let seconds = began.elapsed().as_secs_f64();

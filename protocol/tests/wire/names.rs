@@ -71,7 +71,15 @@ fn weights_are_digested_as_little_endian_bytes() {
 
 #[test]
 fn exit_codes_are_those_the_documentation_names() {
-    let codes =
-        [Exit::Ok, Exit::Usage, Exit::Data, Exit::Broker, Exit::Software, Exit::Config, Exit::Interrupted];
-    assert_eq!(codes.map(u8::from), [0, 64, 65, 69, 70, 78, 130]);
+    let codes = [
+        Exit::Ok,
+        Exit::Usage,
+        Exit::Data,
+        Exit::Broker,
+        Exit::Software,
+        Exit::Busy,
+        Exit::Config,
+        Exit::Interrupted,
+    ];
+    assert_eq!(codes.map(u8::from), [0, 64, 65, 69, 70, 75, 78, 130]);
 }

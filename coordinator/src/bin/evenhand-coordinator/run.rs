@@ -1,15 +1,16 @@
-//! The coordinator as a program: data on stdout, logs on stderr, exit codes as in `sysexits.h`.
+//! `run`: the federation, until it is finished.
 
 use std::io::IsTerminal;
 use std::path::PathBuf;
-use std::process::ExitCode;
+use std::sync::Arc;
 
-use clap::{Parser, Subcommand};
 use evenhand_coordinator::broker::{BrokerOptions, COORDINATOR, EmbeddedBroker};
-use evenhand_coordinator::config::{self, BrokerChoice, Config};
+use evenhand_coordinator::config::{BrokerChoice, Config};
+use evenhand_coordinator::control::{self, Server};
 use evenhand_coordinator::dashboard::{Board, Dashboard, Watcher};
 use evenhand_coordinator::federation::Federation;
 use evenhand_coordinator::shell::{Connection, Coordinator, Handle, Outcome, Report, ShellError};
+use evenhand_coordinator::store::{Durable, Store};
 use evenhand_coordinator::view::View;
 use evenhand_link::Broker;
 use evenhand_protocol::exit::Exit;
@@ -18,95 +19,9 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tracing_subscriber::EnvFilter;
 
-/// Coordinates a federation of nodes that learn one model together, fairly.
-///
-/// Exit codes: 0 done, 64 wrong command line, 65 bad data or state, 69 broker unreachable, 70 defect,
-/// 78 wrong configuration, 130 interrupted. Logs go to stderr; RUST_LOG chooses how much.
-#[derive(Debug, Parser)]
-#[command(name = "evenhand-coordinator", version)]
-struct Arguments {
-    #[command(subcommand)]
-    command: Command,
-}
+use super::{Failure, load};
 
-#[derive(Debug, Subcommand)]
-enum Command {
-    /// Run the federation until it is finished.
-    Run {
-        /// The configuration; without it, the defaults.
-        #[arg(long)]
-        config: Option<PathBuf>,
-    },
-    /// Say whether a configuration is right.
-    CheckConfig {
-        /// The configuration.
-        config: PathBuf,
-    },
-    /// Print the commented default configuration.
-    PrintConfig,
-    /// Print the version.
-    Version,
-}
-
-/// A failure, and the code the program ends with.
-struct Failure {
-    exit: Exit,
-    error: anyhow::Error,
-}
-
-impl Failure {
-    fn new(exit: Exit, error: impl Into<anyhow::Error>) -> Self {
-        Self { exit, error: error.into() }
-    }
-}
-
-impl From<ShellError> for Failure {
-    fn from(error: ShellError) -> Self {
-        Self::new(error.exit(), error)
-    }
-}
-
-fn main() -> ExitCode {
-    let arguments = match Arguments::try_parse() {
-        Ok(arguments) => arguments,
-        Err(error) => {
-            let exit = if error.use_stderr() { Exit::Usage } else { Exit::Ok };
-            // If the terminal is gone, the exit code still tells.
-            let _unseen = error.print();
-            return ExitCode::from(u8::from(exit));
-        }
-    };
-    let result = match arguments.command {
-        Command::Run { config } => run(config),
-        Command::CheckConfig { config } => load(Some(config)).map(|_| println!("the configuration is right")),
-        Command::PrintConfig => {
-            print!("{}", config::DEFAULT);
-            Ok(())
-        }
-        Command::Version => {
-            println!("evenhand-coordinator {}", env!("CARGO_PKG_VERSION"));
-            Ok(())
-        }
-    };
-    let exit = match result {
-        Ok(()) => Exit::Ok,
-        Err(Failure { exit, error }) => {
-            eprintln!("evenhand-coordinator: {error:#}");
-            exit
-        }
-    };
-    ExitCode::from(u8::from(exit))
-}
-
-fn load(path: Option<PathBuf>) -> Result<Config, Failure> {
-    let config = match &path {
-        Some(path) => Config::load(path),
-        None => Ok(Config::default()),
-    };
-    config.map_err(|error| Failure::new(Exit::Config, error))
-}
-
-fn run(path: Option<PathBuf>) -> Result<(), Failure> {
+pub(super) fn run(path: Option<PathBuf>) -> Result<(), Failure> {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
     let colours =
         std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|no| no.is_empty());
@@ -122,14 +37,30 @@ fn run(path: Option<PathBuf>) -> Result<(), Failure> {
 async fn coordinate(config: Config) -> Result<(), Failure> {
     let wrong = |error| Failure::new(Exit::Config, error);
     let rules = config.rules().map_err(|error| Failure::new(Exit::Config, error))?;
-    let federation = Federation::new(rules, config.blueprint().map_err(wrong)?);
+    let fresh = Federation::new(rules, config.blueprint().map_err(wrong)?);
+    let store = match config.state.folder.as_os_str().is_empty() {
+        true => None,
+        false => Some(Arc::new(Store::open_or_create(&config.state.folder)?)),
+    };
+    let federation = match &store {
+        Some(store) => store.resume(fresh)?,
+        None => fresh,
+    };
+    if federation.round() > 0 {
+        tracing::info!(round = federation.round(), phase = ?federation.phase(), "going on where it was left");
+    }
     // Held until the end: dropping it stops the broker.
     let (connection, _broker) = link_up(&config).await?;
-    let coordinator = Coordinator::connect(connection, federation).await?;
+    let mut coordinator = Coordinator::connect(connection, federation).await?;
     let handle = coordinator.handle();
     let board = Board::new(View::new(coordinator.federation()));
     let dashboard = show(&config, board.clone(), handle.clone()).await?;
-    let coordinator = coordinator.seen_by(Watcher::new(board, handle.clone()));
+    coordinator = coordinator.seen_by(Watcher::new(board, handle.clone()));
+    let mut _operator = None;
+    if let Some(store) = store {
+        _operator = Some(listen(Arc::clone(&store), handle.clone())?);
+        coordinator = coordinator.kept_by(Durable::new(store, config.state.keep_rounds));
+    }
     let (reports, mut rounds) = mpsc::unbounded_channel();
     let log = tokio::spawn(async move {
         while let Some(report) = rounds.recv().await {
@@ -164,6 +95,17 @@ async fn coordinate(config: Config) -> Result<(), Failure> {
         _ if interrupted => Err(Failure::new(Exit::Interrupted, anyhow::anyhow!("interrupted"))),
         _ => Ok(()),
     }
+}
+
+/// The operator's socket.
+fn listen(store: Arc<Store>, handle: Handle) -> Result<Server, Failure> {
+    let path = control::socket(store.folder());
+    Server::start(store, handle).map_err(|error| {
+        Failure::new(
+            Exit::Config,
+            anyhow::anyhow!("cannot listen on {}: {error}; choose another state.folder", path.display()),
+        )
+    })
 }
 
 /// The connection that is configured, and the broker if it is our own.

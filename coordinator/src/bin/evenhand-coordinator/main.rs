@@ -1,0 +1,191 @@
+//! The coordinator as a program: data on stdout, logs on stderr, exit codes as in `sysexits.h`.
+
+mod operate;
+mod run;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use evenhand_coordinator::config::{self, Config};
+use evenhand_coordinator::control::ControlError;
+use evenhand_coordinator::federation;
+use evenhand_coordinator::shell::ShellError;
+use evenhand_coordinator::store::StoreError;
+use evenhand_protocol::exit::Exit;
+use evenhand_protocol::identity::NodeId;
+
+/// Coordinates a federation of nodes that learn one model together, fairly.
+///
+/// STATE is the folder named by state.folder in the configuration. Whatever reads it works on a coordinator that runs and
+/// on one that does not.
+///
+/// Exit codes: 0 done, 64 wrong command line, 65 bad data or state, or an audit that found a difference, 69 broker
+/// unreachable or no coordinator running, 70 defect, 75 the state is in use by another process, 78 wrong
+/// configuration, 130 interrupted. Logs go to stderr; RUST_LOG chooses how much.
+#[derive(Debug, Parser)]
+#[command(name = "evenhand-coordinator", version)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run the federation until it is finished; one that was stopped or killed goes on.
+    Run {
+        /// The configuration; without it, the defaults.
+        #[arg(long)]
+        config: Option<PathBuf>,
+    },
+    /// Show how the federation stands.
+    Status {
+        /// The state folder.
+        state: PathBuf,
+        /// Print one JSON object.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Write the current model as an ONNX file.
+    Export {
+        /// The state folder.
+        state: PathBuf,
+        /// The file to write.
+        #[arg(long, short)]
+        output: PathBuf,
+    },
+    /// Recompute every contribution, standing, verdict, draw and model from the log, and name the first difference.
+    Audit {
+        /// The state folder.
+        state: PathBuf,
+    },
+    /// Copy the state, consistently, to another folder.
+    Backup {
+        /// The state folder.
+        state: PathBuf,
+        /// Where to; it must not hold a federation.
+        to: PathBuf,
+    },
+    /// Begin with the nodes that are there, without waiting for more.
+    Begin {
+        /// The state folder.
+        state: PathBuf,
+    },
+    /// Open no further rounds; the running one ends as usual.
+    Pause {
+        /// The state folder.
+        state: PathBuf,
+    },
+    /// Go on after a pause.
+    Resume {
+        /// The state folder.
+        state: PathBuf,
+    },
+    /// Measure all contributions anew, from the next round on.
+    ReExplore {
+        /// The state folder.
+        state: PathBuf,
+    },
+    /// Shut a node out for good; its record stays.
+    Remove {
+        /// The state folder.
+        state: PathBuf,
+        /// Its name.
+        node: NodeId,
+    },
+    /// End the federation with what was reached.
+    Finish {
+        /// The state folder.
+        state: PathBuf,
+    },
+    /// Say whether a configuration is right.
+    CheckConfig {
+        /// The configuration.
+        config: PathBuf,
+    },
+    /// Print the commented default configuration.
+    PrintConfig,
+    /// Print the version.
+    Version,
+}
+
+/// A failure, and the code the program ends with.
+struct Failure {
+    exit: Exit,
+    error: anyhow::Error,
+}
+
+impl Failure {
+    fn new(exit: Exit, error: impl Into<anyhow::Error>) -> Self {
+        Self { exit, error: error.into() }
+    }
+}
+
+impl From<ShellError> for Failure {
+    fn from(error: ShellError) -> Self {
+        Self::new(error.exit(), error)
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        Self::new(error.exit(), error)
+    }
+}
+
+impl From<ControlError> for Failure {
+    fn from(error: ControlError) -> Self {
+        Self::new(error.exit(), error)
+    }
+}
+
+fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            let exit = if error.use_stderr() { Exit::Usage } else { Exit::Ok };
+            // If the terminal is gone, the exit code still tells.
+            let _unseen = error.print();
+            return ExitCode::from(u8::from(exit));
+        }
+    };
+    let command = operate::command;
+    let result = match arguments.command {
+        Command::Run { config } => run::run(config),
+        Command::Status { state, json } => operate::status(&state, json),
+        Command::Export { state, output } => operate::export(&state, &output),
+        Command::Audit { state } => operate::audit(&state),
+        Command::Backup { state, to } => operate::backup(&state, &to),
+        Command::Begin { state } => command(&state, federation::Command::Begin),
+        Command::Pause { state } => command(&state, federation::Command::Pause),
+        Command::Resume { state } => command(&state, federation::Command::Resume),
+        Command::ReExplore { state } => command(&state, federation::Command::Explore),
+        Command::Remove { state, node } => command(&state, federation::Command::Remove(node)),
+        Command::Finish { state } => command(&state, federation::Command::Finish),
+        Command::CheckConfig { config } => load(Some(config)).map(|_| println!("the configuration is right")),
+        Command::PrintConfig => {
+            print!("{}", config::DEFAULT);
+            Ok(())
+        }
+        Command::Version => {
+            println!("evenhand-coordinator {}", env!("CARGO_PKG_VERSION"));
+            Ok(())
+        }
+    };
+    let exit = match result {
+        Ok(()) => Exit::Ok,
+        Err(Failure { exit, error }) => {
+            eprintln!("evenhand-coordinator: {error:#}");
+            exit
+        }
+    };
+    ExitCode::from(u8::from(exit))
+}
+
+fn load(path: Option<PathBuf>) -> Result<Config, Failure> {
+    let config = match &path {
+        Some(path) => Config::load(path),
+        None => Ok(Config::default()),
+    };
+    config.map_err(|error| Failure::new(Exit::Config, error))
+}

@@ -1,0 +1,112 @@
+//! What an operator does with a state folder, whether a coordinator runs on it or not.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::anyhow;
+use evenhand_coordinator::control::{self, ControlError, Request, Status};
+use evenhand_coordinator::federation::Command;
+use evenhand_coordinator::store::{Store, StoreError};
+use evenhand_models::{LoadOptions, Model};
+use evenhand_protocol::exit::Exit;
+use tempfile::TempDir;
+
+use super::Failure;
+
+pub(super) fn status(state: &Path, json: bool) -> Result<(), Failure> {
+    let status = match control::ask(state, &Request::Status) {
+        Ok(status) => status,
+        Err(ControlError::NotRunning(_)) => {
+            let store = Store::open(state)?;
+            let last = store.log()?.last()?;
+            Status::new(&store.federation()?, last.as_ref(), None)
+        }
+        Err(error) => return Err(error.into()),
+    };
+    if json {
+        let text = serde_json::to_string(&status).map_err(|error| Failure::new(Exit::Software, error))?;
+        println!("{text}");
+    } else {
+        print!("{status}");
+    }
+    Ok(())
+}
+
+pub(super) fn command(state: &Path, command: Command) -> Result<(), Failure> {
+    let status = control::ask(state, &Request::Command(command))?;
+    println!("{}, round {} of {}", status.phase, status.round, status.rounds);
+    Ok(())
+}
+
+pub(super) fn export(state: &Path, output: &Path) -> Result<(), Failure> {
+    let (store, _copy) = at_rest(state)?;
+    let federation = store.federation()?;
+    let rounds = store.log()?.last()?.map_or(0, |record| record.round);
+    let weights = federation.weights();
+    let data = |error| Failure::new(Exit::Data, anyhow::Error::new(error));
+    let model = Model::load(federation.onnx(), &LoadOptions::default()).map_err(data)?;
+    let metadata = [
+        ("evenhand.federation", federation.rules().federation.name.to_string()),
+        ("evenhand.round", rounds.to_string()),
+        ("evenhand.weights_sha256", weights.digest().to_string()),
+    ];
+    let metadata = metadata.each_ref().map(|(name, value)| (*name, value.as_str()));
+    let onnx = model.export(weights.values(), &metadata).map_err(data)?;
+    write(output, &onnx)?;
+    println!("{} after round {rounds}: {}", output.display(), weights.digest());
+    Ok(())
+}
+
+pub(super) fn audit(state: &Path) -> Result<(), Failure> {
+    let (store, _copy) = at_rest(state)?;
+    let audit = store.audit()?;
+    if let Some(difference) = audit.difference {
+        return Err(Failure::new(Exit::Data, anyhow!("{difference}")));
+    }
+    println!("{} rounds agree", audit.recomputed);
+    if audit.followed > 0 {
+        println!("{} earlier rounds follow on each other; their updates are no longer kept", audit.followed);
+    }
+    Ok(())
+}
+
+pub(super) fn backup(state: &Path, to: &Path) -> Result<(), Failure> {
+    match Store::open(state) {
+        Ok(store) => store.back_up(to)?,
+        Err(StoreError::InUse { .. }) => {
+            let to = std::path::absolute(to).map_err(|error| Failure::new(Exit::Usage, error))?;
+            control::ask(state, &Request::Backup(to))?;
+        }
+        Err(error) => return Err(error.into()),
+    }
+    println!("copied to {}", to.display());
+    Ok(())
+}
+
+/// The state for reading: itself, or a copy of what a running coordinator has.
+fn at_rest(state: &Path) -> Result<(Store, Option<TempDir>), Failure> {
+    match Store::open(state) {
+        Ok(store) => Ok((store, None)),
+        Err(StoreError::InUse { folder }) => {
+            let copy = TempDir::new().map_err(|error| Failure::new(Exit::Data, error))?;
+            match control::ask(state, &Request::Backup(copy.path().to_owned())) {
+                Ok(_) => Ok((Store::open(copy.path())?, Some(copy))),
+                // Somebody else reads it.
+                Err(ControlError::NotRunning(_)) => Err(StoreError::InUse { folder }.into()),
+                Err(error) => Err(error.into()),
+            }
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Writes all of a file or nothing.
+fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    let written = || {
+        let mut draft = path.as_os_str().to_owned();
+        draft.push(".part");
+        fs::write(&draft, bytes)?;
+        fs::rename(&draft, path)
+    };
+    written().map_err(|error| Failure::new(Exit::Usage, anyhow!("cannot write {}: {error}", path.display())))
+}

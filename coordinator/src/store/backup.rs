@@ -1,0 +1,37 @@
+//! A copy that is consistent, made while the federation goes on.
+
+use std::path::Path;
+
+use redb::{Database, ReadTransaction, ReadableDatabase, ReadableTable, TableDefinition, WriteTransaction};
+
+use super::{ANCHORS, FEDERATION, FILE, ROUNDS, RULES, Store, StoreError, UPDATES};
+
+impl Store {
+    /// Copies everything as it is now to another folder, which must not hold a federation yet.
+    pub fn back_up(&self, to: &Path) -> Result<(), StoreError> {
+        let io = |source| StoreError::Io { path: to.to_owned(), source };
+        std::fs::create_dir_all(to).map_err(io)?;
+        let file = std::fs::File::create_new(to.join(FILE)).map_err(io)?;
+        let target = Database::builder().create_file(file).map_err(redb::Error::from)?;
+        let from = self.database.begin_read()?;
+        let into = target.begin_write()?;
+        copy(&from, &into, FEDERATION)?;
+        for table in [ROUNDS, UPDATES, RULES, ANCHORS] {
+            copy(&from, &into, table)?;
+        }
+        Ok(into.commit()?)
+    }
+}
+
+fn copy<K: redb::Key>(
+    from: &ReadTransaction,
+    into: &WriteTransaction,
+    table: TableDefinition<'static, K, &'static [u8]>,
+) -> Result<(), StoreError> {
+    let mut copy = into.open_table(table)?;
+    for entry in from.open_table(table)?.iter()? {
+        let (key, value) = entry?;
+        copy.insert(key.value(), value.value())?;
+    }
+    Ok(())
+}

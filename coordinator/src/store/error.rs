@@ -1,0 +1,84 @@
+//! What can be wrong with a state folder.
+
+use std::path::PathBuf;
+
+use evenhand_protocol::exit::Exit;
+
+use crate::federation::{RestoreError, RuleError};
+
+/// Why a state folder is of no use.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// Somebody else has it.
+    #[error(
+        "another process uses the state in {folder}; stop it first, or give this one its own state.folder"
+    )]
+    InUse {
+        /// Which folder.
+        folder: PathBuf,
+    },
+    /// There is nothing in it.
+    #[error("there is no federation in {folder}; name the state.folder of one that was run")]
+    Absent {
+        /// Which folder.
+        folder: PathBuf,
+    },
+    /// The file system says no.
+    #[error("cannot use {path}: {source}")]
+    Io {
+        /// What was touched.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// Written by a newer program.
+    #[error("the state has format {found}, this program reads {known}; use the program that wrote it")]
+    Format {
+        /// What it says of itself.
+        found: u16,
+        /// What would be right.
+        known: u16,
+    },
+    /// Not what was written.
+    #[error("the state is damaged: {0}; restore the folder from a backup")]
+    Damaged(String),
+    /// The federation in it cannot be restored.
+    #[error(transparent)]
+    Restore(#[from] RestoreError),
+    /// The configuration wants another federation.
+    #[error(transparent)]
+    Rules(#[from] RuleError),
+}
+
+impl StoreError {
+    /// What the program tells the shell.
+    pub fn exit(&self) -> Exit {
+        match self {
+            Self::InUse { .. } => Exit::Busy,
+            Self::Rules(_) | Self::Restore(RestoreError::Onnx) => Exit::Config,
+            Self::Absent { .. }
+            | Self::Io { .. }
+            | Self::Format { .. }
+            | Self::Damaged(_)
+            | Self::Restore(_) => Exit::Data,
+        }
+    }
+}
+
+/// All that redb can say but "in use" comes down to a file that is not what was written, or a disk.
+impl From<redb::Error> for StoreError {
+    fn from(error: redb::Error) -> Self {
+        Self::Damaged(error.to_string())
+    }
+}
+
+macro_rules! by_redb_error {
+    ($($error:ty),*) => {$(
+        impl From<$error> for StoreError {
+            fn from(error: $error) -> Self {
+                Self::from(redb::Error::from(error))
+            }
+        }
+    )*};
+}
+by_redb_error!(redb::TransactionError, redb::TableError, redb::StorageError, redb::CommitError);

@@ -1,0 +1,147 @@
+//! `kill -9` at random points: the program goes on bit for bit as if nothing had happened.
+#![allow(clippy::unwrap_used)]
+
+#[allow(dead_code)]
+#[path = "../coordinator/node.rs"]
+mod node;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use evenhand_coordinator::config::Config;
+use evenhand_coordinator::federation::{NodeRound, RoundRecord, Tick};
+use evenhand_coordinator::fairness::SamplerKind;
+use evenhand_coordinator::store::Store;
+use evenhand_link::testing::Mosquitto;
+use evenhand_protocol::message::Phase;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use tempfile::TempDir;
+
+use self::node::{Behaviour, Node};
+
+const NODES: u32 = 5;
+const ROUNDS: u32 = 60;
+/// Runs, and kills of each.
+const RUNS: u64 = 3;
+const KILLS: u32 = 7;
+
+fn config(broker: &Mosquitto, state: &Path) -> Config {
+    let mut config = Config::default();
+    config.federation.nodes_min = NODES;
+    config.federation.rounds = ROUNDS;
+    // Whoever is asked answers, so that the same updates arrive in every run.
+    config.federation.round_deadline_ms = 3_600_000;
+    config.exploring.watched = 2;
+    config.exploring.window = 6;
+    config.exploring.rounds_max = 20;
+    config.exploiting.k = 2;
+    config.exploiting.temperature = 0.05;
+    config.exploiting.sampler = SamplerKind::Credit;
+    config.exploiting.audit_every = 10;
+    config.exploiting.audit_window = 2;
+    config.broker.url = broker.url();
+    config.state.folder = state.to_owned();
+    config
+}
+
+/// What a run came to: everything but times and what was refused because it came twice.
+#[derive(Debug, PartialEq)]
+struct End {
+    model: String,
+    records: Vec<RoundRecord>,
+}
+
+fn end(state: &Path) -> End {
+    let store = Store::open(state).unwrap();
+    let federation = store.federation().unwrap();
+    assert_eq!(federation.phase(), Phase::Finished);
+    let audit = store.audit().unwrap();
+    assert_eq!((audit.recomputed, audit.difference), (ROUNDS, None));
+    let timeless = |record: RoundRecord| RoundRecord {
+        opened: Tick(0),
+        closed: Tick(0),
+        nodes: record
+            .nodes
+            .into_iter()
+            .map(|node| NodeRound { refusals: BTreeMap::new(), ..node })
+            .collect(),
+        strangers: BTreeMap::new(),
+        ..record
+    };
+    let log = store.log().unwrap();
+    let records = log.records().unwrap().map(|record| timeless(record.unwrap())).collect();
+    End { model: federation.weights().digest().to_string(), records }
+}
+
+fn coordinator(config: &Path) -> Child {
+    Command::new(env!("CARGO_BIN_EXE_evenhand-coordinator"))
+        .args(["run", "--config"])
+        .arg(config)
+        .env("RUST_LOG", "info")
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+/// Lets the program close so many rounds, waits a little, and kills it.
+fn kill_after(mut program: Child, rounds: u32, then: Duration) {
+    let log = BufReader::new(program.stderr.take().unwrap());
+    let mut told = Vec::new();
+    let mut lines = log.lines();
+    let mut closed = 0;
+    while closed < rounds {
+        let line = lines.next().unwrap_or_else(|| panic!("it ended before it could be killed: {told:#?}")).unwrap();
+        closed += u32::from(line.contains("round closed"));
+        told.push(line);
+    }
+    thread::sleep(then);
+    program.kill().unwrap();
+    assert!(!program.wait().unwrap().success(), "it ended before it could be killed");
+}
+
+/// A whole run over its own broker, which survives the kills as the nodes do.
+async fn run(kills: u32, seed: u64) -> End {
+    let broker = Mosquitto::start();
+    let folder = TempDir::new().unwrap();
+    let (state, file) = (folder.path().join("state"), folder.path().join("coordinator.toml"));
+    fs::write(&file, toml::to_string(&config(&broker, &state)).unwrap()).unwrap();
+    let nodes: Vec<Node> = (0..NODES)
+        .map(|number| Node::start(broker.broker(), &format!("n{number}"), 1, Behaviour::Obeys))
+        .collect();
+    tokio::task::spawn_blocking(move || {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        for _ in 0..kills {
+            // Now and then before the first round of this life, or before it has read its state.
+            let rounds = rng.random_range(0..4);
+            kill_after(coordinator(&file), rounds, Duration::from_micros(rng.random_range(0..30_000)));
+        }
+        let ended = coordinator(&file).wait_with_output().unwrap();
+        assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+    })
+    .await
+    .unwrap();
+    for node in nodes {
+        node.end().await;
+    }
+    end(&state)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn killed_again_and_again_the_program_ends_as_if_it_had_never_been() {
+    let calm = run(0, 0).await;
+    let phases: Vec<Phase> = calm.records.iter().map(|record| record.phase).collect();
+    assert!(phases.contains(&Phase::Exploring) && phases.contains(&Phase::Exploiting));
+    for seed in 1..=RUNS {
+        let disturbed = run(KILLS, seed).await;
+        for (disturbed, calm) in disturbed.records.iter().zip(&calm.records) {
+            assert_eq!(disturbed, calm, "seed {seed}");
+        }
+        assert_eq!(disturbed, calm, "seed {seed}");
+    }
+}

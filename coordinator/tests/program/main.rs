@@ -1,0 +1,182 @@
+//! The program as an operator uses it, running and not.
+#![allow(clippy::unwrap_used)]
+
+#[allow(dead_code)]
+#[path = "../coordinator/node.rs"]
+mod node;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+use evenhand_coordinator::config::Config;
+use evenhand_coordinator::control::Status;
+use evenhand_coordinator::store::Store;
+use evenhand_link::Broker;
+use evenhand_link::testing::free_port;
+use evenhand_models::{LoadOptions, Model};
+use evenhand_protocol::identity::Digest;
+use tempfile::TempDir;
+
+use self::node::{Behaviour, Node};
+
+/// A folder with a configuration, and the program to run on it.
+struct Site {
+    folder: TempDir,
+    port: u16,
+}
+
+impl Site {
+    fn new() -> Self {
+        let site = Self { folder: TempDir::new().unwrap(), port: free_port() };
+        let mut config = Config::default();
+        config.federation.nodes_min = 3;
+        config.federation.rounds = 1_000_000;
+        config.federation.round_deadline_ms = 3_600_000;
+        config.exploring.watched = 1;
+        config.exploring.window = 2;
+        config.exploring.rounds_max = 3;
+        config.exploiting.k = 1;
+        config.broker.listen = ([127, 0, 0, 1], site.port).into();
+        config.broker.access = evenhand_coordinator::config::AccessConfig::Open;
+        config.state.folder = site.state();
+        fs::write(site.config(), toml::to_string(&config).unwrap()).unwrap();
+        site
+    }
+
+    fn state(&self) -> PathBuf {
+        self.folder.path().join("state")
+    }
+
+    fn config(&self) -> PathBuf {
+        self.folder.path().join("coordinator.toml")
+    }
+
+    fn broker(&self) -> Broker {
+        Broker::parse(&format!("mqtt://127.0.0.1:{}", self.port)).unwrap()
+    }
+
+    fn start(&self) -> Child {
+        let mut command = program();
+        command.args(["run", "--config"]).arg(self.config()).stderr(Stdio::null());
+        command.spawn().unwrap()
+    }
+
+    /// Runs a command on the state folder.
+    fn on_state(&self, command: &str, more: &[&Path]) -> Output {
+        program().arg(command).arg(self.state()).args(more).output().unwrap()
+    }
+
+    fn status(&self) -> Status {
+        let output = self.on_state("status", &[Path::new("--json")]);
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", words(&output)))
+    }
+
+    /// Asks until the federation stands as wanted.
+    fn wait_for(&self, wanted: impl Fn(&Status) -> bool) -> Status {
+        loop {
+            let output = self.on_state("status", &[Path::new("--json")]);
+            match serde_json::from_slice::<Status>(&output.stdout) {
+                Ok(status) if status.process.is_some() && wanted(&status) => return status,
+                _ => std::thread::yield_now(),
+            }
+        }
+    }
+}
+
+fn program() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_evenhand-coordinator"))
+}
+
+fn words(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+}
+
+#[track_caller]
+fn done(output: &Output) -> String {
+    assert_eq!(output.status.code(), Some(0), "{}", words(output));
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+#[track_caller]
+fn refused(output: &Output, code: i32, why: &str) {
+    assert!(words(output).contains(why), "{}", words(output));
+    assert_eq!(output.status.code(), Some(code));
+}
+
+/// The exported model knows what it is, and is what it says.
+fn check_export(site: &Site, name: &str) -> String {
+    let file = site.folder.path().join(name);
+    done(&site.on_state("export", &[Path::new("--output"), &file]));
+    let model = Model::load(&fs::read(&file).unwrap(), &LoadOptions::default()).unwrap();
+    let said = &model.metadata()["evenhand.weights_sha256"];
+    assert_eq!(said, &Digest::of_weights(&model.initial_weights()).to_string());
+    assert_eq!(model.metadata()["evenhand.federation"], "home");
+    model.metadata()["evenhand.round"].clone()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_operator_watches_and_steers_it() {
+    let site = Site::new();
+    refused(&site.on_state("status", &[]), 65, "there is no federation in");
+    let mut running = site.start();
+    let status = site.wait_for(|_| true);
+    assert_eq!((status.phase.as_str(), status.process), ("enrolling", Some(running.id())));
+    refused(&site.on_state("re-explore", &[]), 64, "not settled yet");
+    let nodes: Vec<Node> =
+        ["n0", "n1", "n2"].map(|name| Node::start(site.broker(), name, 1, Behaviour::Obeys)).into();
+    site.wait_for(|status| status.phase == "exploiting");
+
+    // A second one must not touch the state.
+    let second = program().args(["run", "--config"]).arg(site.config()).output().unwrap();
+    refused(&second, 75, "another process uses the state in");
+
+    // While it runs, everything can be read.
+    let text = done(&site.on_state("status", &[]));
+    assert!(text.starts_with("federation home: exploiting, round "), "{text}");
+    assert!(done(&site.on_state("audit", &[])).contains(" rounds agree"));
+    check_export(&site, "running.onnx");
+    let copy = site.folder.path().join("copy");
+    done(&site.on_state("backup", &[&copy]));
+    assert_eq!(Store::open(&copy).unwrap().audit().unwrap().difference, None);
+    refused(&site.on_state("backup", &[&copy]), 64, "exists");
+
+    done(&site.on_state("re-explore", &[]));
+    site.wait_for(|status| status.phase == "exploring");
+    refused(&site.on_state("remove", &[Path::new("n9")]), 64, "there is no node n9 in this federation");
+    done(&site.on_state("remove", &[Path::new("n2")]));
+    assert!(site.status().nodes[2].removed);
+    assert!(done(&site.on_state("pause", &[])).starts_with("paused, round "));
+    assert_eq!(site.status().phase, "paused");
+    done(&site.on_state("resume", &[]));
+    let round = site.status().round;
+    site.wait_for(|status| status.round > round);
+
+    // It ends where it stands, and goes on from there.
+    assert!(Command::new("kill").arg(running.id().to_string()).status().unwrap().success());
+    assert_eq!(running.wait().unwrap().code(), Some(130));
+    let stopped = site.status();
+    assert_eq!(stopped.process, None);
+    refused(&site.on_state("pause", &[]), 69, "no coordinator runs on this state");
+    let mut running = site.start();
+    site.wait_for(|status| status.round > stopped.round);
+    assert!(done(&site.on_state("finish", &[])).starts_with("finished, round "));
+    assert_eq!(running.wait().unwrap().code(), Some(0));
+    assert_eq!(site.status().phase, "finished");
+    assert!(done(&site.on_state("audit", &[])).contains(" rounds agree"));
+    check_export(&site, "finished.onnx");
+    for node in nodes {
+        node.end().await;
+    }
+}
+
+#[test]
+fn a_wrong_configuration_is_told_by_its_exit_code() {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("wrong.toml");
+    fs::write(&file, "[state]\nfolders = 1\n").unwrap();
+    let output = program().arg("check-config").arg(&file).output().unwrap();
+    refused(&output, 78, "unknown field `folders`");
+    let output = program().arg("print-config").output().unwrap();
+    assert_eq!(Config::parse(&done(&output)).unwrap(), Config::default());
+}

@@ -1,0 +1,195 @@
+//! An audit agrees with what is true, and names what is not.
+
+use std::path::Path;
+
+use evenhand_coordinator::federation::{RoundRecord, Tick};
+use evenhand_coordinator::store::{FILE, Store, StoreError};
+use evenhand_protocol::codec::EncodedUpdate;
+use evenhand_protocol::message::Update;
+use redb::{Database, ReadableTable, TableDefinition};
+use tempfile::TempDir;
+
+use super::run::{Kept, rules};
+
+const ROUNDS: TableDefinition<'_, u32, &[u8]> = TableDefinition::new("rounds");
+const UPDATES: TableDefinition<'_, u32, &[u8]> = TableDefinition::new("updates");
+
+fn history(keep_rounds: u32) -> TempDir {
+    let folder = TempDir::new().unwrap();
+    let mut kept = Kept::start(folder.path(), &rules(), keep_rounds);
+    kept.enrol(&["a", "b", "c", "d"]);
+    kept.play(u32::MAX);
+    folder
+}
+
+/// Changes one value behind the program's back; returns what it was.
+fn tamper(
+    folder: &Path,
+    table: TableDefinition<'_, u32, &'static [u8]>,
+    round: u32,
+    change: impl FnOnce(&mut Vec<u8>),
+) -> Vec<u8> {
+    let database = Database::open(folder.join(FILE)).unwrap();
+    let transaction = database.begin_write().unwrap();
+    let mut rows = transaction.open_table(table).unwrap();
+    let before = rows.get(round).unwrap().unwrap().value().to_vec();
+    let mut after = before.clone();
+    change(&mut after);
+    rows.insert(round, after.as_slice()).unwrap();
+    drop(rows);
+    transaction.commit().unwrap();
+    before
+}
+
+fn tamper_record(folder: &Path, round: u32, change: impl FnOnce(&mut RoundRecord)) -> Vec<u8> {
+    tamper(folder, ROUNDS, round, |bytes| {
+        let mut record = postcard::from_bytes(bytes).unwrap();
+        change(&mut record);
+        *bytes = postcard::to_allocvec(&record).unwrap();
+    })
+}
+
+/// The difference an audit names, or why there was none.
+fn audited(folder: &Path) -> Result<u32, String> {
+    let audit = Store::open(folder).unwrap().audit().map_err(|error| error.to_string())?;
+    match audit.difference {
+        None => Ok(audit.recomputed),
+        Some(difference) => Err(difference.to_string()),
+    }
+}
+
+#[test]
+fn every_round_of_an_untouched_log_agrees() {
+    let folder = history(0);
+    assert_eq!(audited(folder.path()), Ok(30));
+}
+
+#[test]
+fn each_untruth_is_named_with_its_round() {
+    let folder = history(0);
+    let path = folder.path();
+    let restore = |table, round, bytes: Vec<u8>| {
+        tamper(path, table, round, |now| *now = bytes);
+    };
+    let found = |expected: &str| {
+        let named = audited(path).unwrap_err();
+        assert!(named.starts_with(expected), "{named} instead of {expected}");
+    };
+
+    let before = tamper_record(path, 3, |record| {
+        let contribution = &mut record.nodes[1].contribution;
+        *contribution = contribution.map(f64::next_up);
+    });
+    found("round 3: the contribution of b");
+    restore(ROUNDS, 3, before);
+
+    // A draw that fell on another node.
+    let before = tamper_record(path, 10, |record| {
+        let drawn = record.nodes.iter().position(|node| node.was_asked()).unwrap();
+        let other = record.nodes.iter().position(|node| !node.was_asked()).unwrap();
+        let (a, b) = (record.nodes[drawn].why, record.nodes[other].why);
+        (record.nodes[drawn].why, record.nodes[other].why) = (b, a);
+    });
+    found("round 10: the draw");
+    restore(ROUNDS, 10, before);
+
+    // One bit of one number of one update.
+    let before = tamper(path, UPDATES, 7, |bytes| {
+        let mut updates: Vec<(usize, Update)> = postcard::from_bytes(bytes).unwrap();
+        let plain = updates.iter_mut().find_map(|(_, update)| match &mut update.vector {
+            EncodedUpdate::F32(values) => Some(values),
+            _ => None,
+        });
+        let value = &mut plain.unwrap()[5];
+        *value = f32::from_bits(value.to_bits() ^ 1);
+        *bytes = postcard::to_allocvec(&updates).unwrap();
+    });
+    found("round 7: ");
+    restore(UPDATES, 7, before);
+
+    let before = tamper_record(path, 8, |record| {
+        record.verdict.as_mut().unwrap().p_value = Some(0.25);
+    });
+    found("round 8: the stop rule's verdict");
+    restore(ROUNDS, 8, before);
+
+    assert_eq!(audited(path), Ok(30), "all is mended");
+}
+
+/// Times and refusals follow from nothing; everything else must.
+fn what_follows(bytes: &[u8]) -> Option<RoundRecord> {
+    let mut record: RoundRecord = postcard::from_bytes(bytes).ok()?;
+    (record.opened, record.closed) = (Tick(0), Tick(0));
+    record.strangers.clear();
+    record.nodes.iter_mut().for_each(|node| node.refusals.clear());
+    Some(record)
+}
+
+#[test]
+fn no_flipped_bit_goes_unseen() {
+    let folder = history(0);
+    let path = folder.path();
+    for (table, round, bits) in [(ROUNDS, 11, 1usize), (UPDATES, 11, 7)] {
+        let original = tamper(path, table, round, |_| {});
+        for place in 0..original.len() {
+            let mut flipped = original.clone();
+            flipped[place] ^= 1 << (place * bits % 8);
+            tamper(path, table, round, |now| *now = flipped.clone());
+            if audited(path).is_ok() {
+                assert_eq!(table.to_string(), ROUNDS.to_string(), "byte {place} of the updates");
+                assert_eq!(what_follows(&flipped), what_follows(&original), "byte {place} of the record");
+            }
+        }
+        tamper(path, table, round, |now| *now = original);
+    }
+    assert_eq!(audited(path), Ok(30));
+}
+
+#[test]
+fn rounds_that_are_left_out_or_do_not_decode_are_named() {
+    let folder = history(0);
+    tamper(folder.path(), ROUNDS, 9, |bytes| bytes.truncate(20));
+    let damaged = Store::open(folder.path()).unwrap().audit().unwrap_err();
+    assert!(
+        matches!(&damaged, StoreError::Damaged(what) if what.starts_with("round 9: its record")),
+        "{damaged}"
+    );
+
+    let folder = history(0);
+    let database = Database::open(folder.path().join(FILE)).unwrap();
+    let transaction = database.begin_write().unwrap();
+    transaction.open_table(ROUNDS).unwrap().remove(20).unwrap();
+    transaction.commit().unwrap();
+    drop(database);
+    assert!(audited(folder.path()).unwrap_err().starts_with("round 20: its record was missing"));
+}
+
+#[test]
+fn without_old_updates_the_later_rounds_are_still_recomputed() {
+    let folder = history(8);
+    let store = Store::open(folder.path()).unwrap();
+    let log = store.log().unwrap();
+    assert!(log.updates(16).unwrap().is_none());
+    assert!(log.updates(17).unwrap().is_some());
+    assert_eq!(log.records().unwrap().count(), 30, "records stay");
+    let audit = store.audit().unwrap();
+    assert_eq!((audit.followed, audit.recomputed, audit.difference), (16, 14, None));
+    drop(log);
+    drop(store);
+    tamper_record(folder.path(), 21, |record| record.nodes[0].standing = 0.0);
+    assert!(audited(folder.path()).unwrap_err().starts_with("round 21: the standing of a"));
+}
+
+#[test]
+fn rules_that_were_amended_on_the_way_are_those_the_rounds_are_held_against() {
+    let folder = TempDir::new().unwrap();
+    let mut kept = Kept::start(folder.path(), &rules(), 0);
+    kept.enrol(&["a", "b", "c", "d"]);
+    kept.play(9);
+    drop(kept);
+    let mut amended = rules();
+    amended.admission.norm_max = 5.0;
+    amended.federation.rounds = 20;
+    Kept::start(folder.path(), &amended, 0).play(u32::MAX);
+    assert_eq!(audited(folder.path()), Ok(20));
+}

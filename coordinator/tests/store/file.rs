@@ -1,0 +1,112 @@
+//! Folders that cannot be used are refused in a sentence, and never with a panic.
+
+use std::fs;
+
+use evenhand_coordinator::store::{FILE, Store, StoreError};
+use evenhand_protocol::exit::Exit;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use redb::{Database, TableDefinition};
+use tempfile::TempDir;
+
+use super::run::{Kept, founded, rules};
+
+fn short() -> TempDir {
+    let folder = TempDir::new().unwrap();
+    let mut kept = Kept::start(folder.path(), &rules(), 0);
+    kept.enrol(&["a", "b", "c", "d"]);
+    kept.play(4);
+    folder
+}
+
+#[test]
+fn a_folder_in_use_is_refused() {
+    let folder = short();
+    let _ours = Store::open(folder.path()).unwrap();
+    let error = Store::open(folder.path()).unwrap_err();
+    assert!(error.to_string().starts_with("another process uses the state in "), "{error}");
+    assert_eq!(error.exit(), Exit::Busy);
+}
+
+#[test]
+fn a_folder_without_a_federation_is_refused() {
+    let folder = TempDir::new().unwrap();
+    let error = Store::open(folder.path()).unwrap_err();
+    assert!(error.to_string().starts_with("there is no federation in "), "{error}");
+}
+
+#[test]
+fn a_newer_format_is_refused() {
+    let folder = short();
+    let database = Database::open(folder.path().join(FILE)).unwrap();
+    let transaction = database.begin_write().unwrap();
+    let table = TableDefinition::<&str, &[u8]>::new("federation");
+    transaction.open_table(table).unwrap().insert("format", &[9, 0][..]).unwrap();
+    transaction.commit().unwrap();
+    drop(database);
+    let error = Store::open(folder.path()).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the state has format 9, this program reads 1; use the program that wrote it"
+    );
+    assert_eq!(error.exit(), Exit::Data);
+}
+
+#[test]
+fn what_is_fixed_cannot_be_changed_by_a_new_configuration() {
+    let folder = short();
+    let mut wanted = rules();
+    wanted.training.learning_rate = 0.25;
+    let error = Store::open(folder.path()).unwrap().resume(founded(&wanted)).unwrap_err();
+    assert!(error.to_string().starts_with("[training] differs"), "{error}");
+    assert_eq!(error.exit(), Exit::Config);
+}
+
+#[test]
+fn a_file_that_is_something_else_is_damaged() {
+    for content in [&b"something else altogether"[..], &[0; 8192]] {
+        let folder = TempDir::new().unwrap();
+        fs::write(folder.path().join(FILE), content).unwrap();
+        let error = Store::open(folder.path()).unwrap_err();
+        assert!(error.to_string().starts_with("the state is damaged: "), "{error}");
+        assert_eq!(error.exit(), Exit::Data);
+    }
+}
+
+#[test]
+fn a_damaged_file_is_noticed_or_makes_no_difference() {
+    let folder = short();
+    let sound = Store::open(folder.path()).unwrap().federation().unwrap().save();
+    let bytes = fs::read(folder.path().join(FILE)).unwrap();
+    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    let mut noticed = 0;
+    for _ in 0..300 {
+        let folder = TempDir::new().unwrap();
+        let mut damaged = bytes.clone();
+        let place = rng.random_range(0..damaged.len());
+        damaged[place] ^= rng.random_range(1..=255u8);
+        fs::write(folder.path().join(FILE), damaged).unwrap();
+        match Store::open(folder.path()).and_then(|store| store.federation()) {
+            Ok(federation) => assert_eq!(federation.save(), sound, "byte {place}"),
+            Err(error) => {
+                assert_eq!(error.exit(), Exit::Data, "{error}");
+                noticed += 1;
+            }
+        }
+    }
+    assert!(noticed > 0);
+}
+
+#[test]
+fn a_torn_file_is_damaged_or_an_earlier_state() {
+    let folder = short();
+    let bytes = fs::read(folder.path().join(FILE)).unwrap();
+    for cut in [bytes.len() / 4, bytes.len() / 2, bytes.len() - 4096] {
+        let folder = TempDir::new().unwrap();
+        fs::write(folder.path().join(FILE), &bytes[..cut]).unwrap();
+        match Store::open(folder.path()).and_then(|store| store.federation()) {
+            Ok(_) => {}
+            Err(error) => assert!(matches!(error, StoreError::Damaged(_)), "{error}"),
+        }
+    }
+}
