@@ -25,6 +25,11 @@ pub enum ControlError {
     Refused(String),
 }
 
+/// Whether a coordinator runs on `folder`.
+pub fn runs(folder: &Path) -> bool {
+    UnixStream::connect(socket(folder)).is_ok()
+}
+
 /// Asks the coordinator that runs on `folder`, and waits for its answer.
 pub fn ask(folder: &Path, request: &Request) -> Result<Status, ControlError> {
     let mut stream = UnixStream::connect(socket(folder)).map_err(ControlError::NotRunning)?;

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-pub use self::client::{ControlError, ask};
+pub use self::client::{ControlError, ask, runs};
 pub use self::server::Server;
 pub use self::status::{NodeStatus, Status};
 

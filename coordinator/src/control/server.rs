@@ -5,24 +5,31 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use evenhand_protocol::message::Phase;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
-use tokio::task::{self, JoinHandle};
+use tokio::sync::oneshot;
+use tokio::task::{self, JoinHandle, JoinSet};
+use tokio::time::timeout;
 
 use super::{Reply, Request, Status, socket};
 use crate::federation::{Command, Federation};
 use crate::shell::Handle;
-use crate::store::Store;
+use crate::store::{Store, StoreError};
 
 /// The longest request that is read.
 const REQUEST_BYTES_MAX: u64 = 64 << 10;
 
-/// Listens on the socket of a state folder until it is dropped.
+/// How long the last replies may take.
+const FAREWELL: Duration = Duration::from_secs(5);
+
+/// Listens on the socket of a state folder.
 #[derive(Debug)]
 pub struct Server {
     path: PathBuf,
+    stop: oneshot::Sender<()>,
     listening: JoinHandle<()>,
 }
 
@@ -37,26 +44,40 @@ impl Server {
         }
         let listener = UnixListener::bind(&path)?;
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600))?;
-        let listening = tokio::spawn(async move {
-            loop {
-                match listener.accept().await {
-                    Ok((stream, _)) => {
-                        task::spawn(serve(stream, Arc::clone(&store), handle.clone()));
-                    }
-                    Err(error) => tracing::warn!(%error, "an operator could not be heard"),
-                }
-            }
-        });
-        Ok(Self { path, listening })
+        let (stop, stopped) = oneshot::channel();
+        let listening = task::spawn(listen(listener, stopped, store, handle));
+        Ok(Self { path, stop, listening })
+    }
+
+    /// Ends when everybody who was heard has a reply.
+    pub async fn close(self) {
+        // Whoever comes next removes it as well.
+        let _left_behind = fs::remove_file(&self.path);
+        let _ended = self.stop.send(());
+        let _late = timeout(FAREWELL, self.listening).await;
     }
 }
 
-impl Drop for Server {
-    fn drop(&mut self) {
-        self.listening.abort();
-        // Whoever comes next removes it as well.
-        let _left_behind = fs::remove_file(&self.path);
+async fn listen(
+    listener: UnixListener,
+    mut stopped: oneshot::Receiver<()>,
+    store: Arc<Store>,
+    handle: Handle,
+) {
+    let mut talks = JoinSet::new();
+    loop {
+        tokio::select! {
+            heard = listener.accept() => match heard {
+                Ok((stream, _)) => {
+                    talks.spawn(serve(stream, Arc::clone(&store), handle.clone()));
+                }
+                Err(error) => tracing::warn!(%error, "an operator could not be heard"),
+            },
+            Some(_) = talks.join_next() => {}
+            _ = &mut stopped => break,
+        }
     }
+    talks.join_all().await;
 }
 
 async fn serve(mut stream: UnixStream, store: Arc<Store>, handle: Handle) {
@@ -75,13 +96,12 @@ async fn serve(mut stream: UnixStream, store: Arc<Store>, handle: Handle) {
 }
 
 async fn answer(request: Request, store: Arc<Store>, handle: &Handle) -> Reply {
-    let ended = || Reply::Refused("the coordinator is ending".into());
     let done = match request {
         Request::Status => Ok(()),
         Request::Command(command) => {
             let asked = command.clone();
             let Some(objection) = handle.look(move |federation| objection(&asked, federation)).await else {
-                return ended();
+                return Reply::Refused("the coordinator is ending".into());
             };
             match objection {
                 None => {
@@ -103,11 +123,23 @@ async fn answer(request: Request, store: Arc<Store>, handle: &Handle) -> Reply {
     if let Err(why) = done {
         return Reply::Refused(why);
     }
-    let last = task::spawn_blocking(move || store.log().and_then(|log| log.last())).await;
-    let last = last.ok().and_then(Result::ok).flatten();
-    let process = std::process::id();
-    let status = handle.look(move |federation| Status::new(federation, last.as_ref(), Some(process))).await;
-    status.map_or_else(ended, |status| Reply::Status(Box::new(status)))
+    let process = Some(std::process::id());
+    let last = task::spawn_blocking(move || Ok((store.log()?.last()?, store))).await;
+    let (last, store) = match last {
+        Ok(Ok(last)) => last,
+        Ok(Err(error)) => return Reply::Refused(StoreError::to_string(&error)),
+        Err(panic) => return Reply::Refused(panic.to_string()),
+    };
+    let known = last.clone();
+    let status = match handle.look(move |now| Status::new(now, known.as_ref(), process)).await {
+        Some(status) => Ok(status),
+        // It has just ended; what it came to is durable.
+        None => store.federation().map(|ended| Status::new(&ended, last.as_ref(), process)),
+    };
+    match status {
+        Ok(status) => Reply::Status(Box::new(status)),
+        Err(error) => Reply::Refused(error.to_string()),
+    }
 }
 
 /// Why a command would do nothing.

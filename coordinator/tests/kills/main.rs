@@ -14,8 +14,8 @@ use std::thread;
 use std::time::Duration;
 
 use evenhand_coordinator::config::Config;
-use evenhand_coordinator::federation::{NodeRound, RoundRecord, Tick};
 use evenhand_coordinator::fairness::SamplerKind;
+use evenhand_coordinator::federation::{NodeRound, RoundRecord, Tick};
 use evenhand_coordinator::store::Store;
 use evenhand_link::testing::Mosquitto;
 use evenhand_protocol::message::Phase;
@@ -46,6 +46,7 @@ fn config(broker: &Mosquitto, state: &Path) -> Config {
     config.exploiting.audit_every = 10;
     config.exploiting.audit_window = 2;
     config.broker.url = broker.url();
+    config.dashboard.enabled = false;
     config.state.folder = state.to_owned();
     config
 }
@@ -66,11 +67,7 @@ fn end(state: &Path) -> End {
     let timeless = |record: RoundRecord| RoundRecord {
         opened: Tick(0),
         closed: Tick(0),
-        nodes: record
-            .nodes
-            .into_iter()
-            .map(|node| NodeRound { refusals: BTreeMap::new(), ..node })
-            .collect(),
+        nodes: record.nodes.into_iter().map(|node| NodeRound { refusals: BTreeMap::new(), ..node }).collect(),
         strangers: BTreeMap::new(),
         ..record
     };
@@ -96,7 +93,8 @@ fn kill_after(mut program: Child, rounds: u32, then: Duration) {
     let mut lines = log.lines();
     let mut closed = 0;
     while closed < rounds {
-        let line = lines.next().unwrap_or_else(|| panic!("it ended before it could be killed: {told:#?}")).unwrap();
+        let line =
+            lines.next().unwrap_or_else(|| panic!("it ended before it could be killed: {told:#?}")).unwrap();
         closed += u32::from(line.contains("round closed"));
         told.push(line);
     }

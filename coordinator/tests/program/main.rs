@@ -16,6 +16,7 @@ use evenhand_link::Broker;
 use evenhand_link::testing::free_port;
 use evenhand_models::{LoadOptions, Model};
 use evenhand_protocol::identity::Digest;
+use evenhand_protocol::message::Phase;
 use tempfile::TempDir;
 
 use self::node::{Behaviour, Node};
@@ -40,6 +41,7 @@ impl Site {
         config.broker.listen = ([127, 0, 0, 1], site.port).into();
         config.broker.access = evenhand_coordinator::config::AccessConfig::Open;
         config.state.folder = site.state();
+        config.dashboard.enabled = false;
         fs::write(site.config(), toml::to_string(&config).unwrap()).unwrap();
         site
     }
@@ -123,7 +125,7 @@ async fn an_operator_watches_and_steers_it() {
     let status = site.wait_for(|_| true);
     assert_eq!((status.phase.as_str(), status.process), ("enrolling", Some(running.id())));
     refused(&site.on_state("re-explore", &[]), 64, "not settled yet");
-    let nodes: Vec<Node> =
+    let _nodes: Vec<Node> =
         ["n0", "n1", "n2"].map(|name| Node::start(site.broker(), name, 1, Behaviour::Obeys)).into();
     site.wait_for(|status| status.phase == "exploiting");
 
@@ -141,8 +143,9 @@ async fn an_operator_watches_and_steers_it() {
     assert_eq!(Store::open(&copy).unwrap().audit().unwrap().difference, None);
     refused(&site.on_state("backup", &[&copy]), 64, "exists");
 
+    let round = site.status().round;
     done(&site.on_state("re-explore", &[]));
-    site.wait_for(|status| status.phase == "exploring");
+    site.wait_for(|status| status.round > round + 1);
     refused(&site.on_state("remove", &[Path::new("n9")]), 64, "there is no node n9 in this federation");
     done(&site.on_state("remove", &[Path::new("n2")]));
     assert!(site.status().nodes[2].removed);
@@ -165,9 +168,10 @@ async fn an_operator_watches_and_steers_it() {
     assert_eq!(site.status().phase, "finished");
     assert!(done(&site.on_state("audit", &[])).contains(" rounds agree"));
     check_export(&site, "finished.onnx");
-    for node in nodes {
-        node.end().await;
-    }
+    let log = Store::open(&site.state()).unwrap().log().unwrap();
+    let phases: Vec<Phase> = log.records().unwrap().map(|record| record.unwrap().phase).collect();
+    let turns = phases.windows(2).filter(|pair| pair == &[Phase::Exploiting, Phase::Exploring]).count();
+    assert_eq!(turns, 1, "it explored anew when it was told to, and only then");
 }
 
 #[test]

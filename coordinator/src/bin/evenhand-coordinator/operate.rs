@@ -2,6 +2,8 @@
 
 use std::fs;
 use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
 use evenhand_coordinator::control::{self, ControlError, Request, Status};
@@ -13,15 +15,17 @@ use tempfile::TempDir;
 
 use super::Failure;
 
+/// How long another process may look at the state before it counts as in use.
+const PATIENCE: Duration = Duration::from_secs(10);
+const PAUSE: Duration = Duration::from_millis(20);
+
 pub(super) fn status(state: &Path, json: bool) -> Result<(), Failure> {
-    let status = match control::ask(state, &Request::Status) {
-        Ok(status) => status,
-        Err(ControlError::NotRunning(_)) => {
-            let store = Store::open(state)?;
+    let status = match open(state)? {
+        Opened::Ours(store) => {
             let last = store.log()?.last()?;
             Status::new(&store.federation()?, last.as_ref(), None)
         }
-        Err(error) => return Err(error.into()),
+        Opened::Running(status) => *status,
     };
     if json {
         let text = serde_json::to_string(&status).map_err(|error| Failure::new(Exit::Software, error))?;
@@ -71,32 +75,57 @@ pub(super) fn audit(state: &Path) -> Result<(), Failure> {
 }
 
 pub(super) fn backup(state: &Path, to: &Path) -> Result<(), Failure> {
-    match Store::open(state) {
-        Ok(store) => store.back_up(to)?,
-        Err(StoreError::InUse { .. }) => {
+    match open(state)? {
+        Opened::Ours(store) => store.back_up(to)?,
+        Opened::Running(_) => {
             let to = std::path::absolute(to).map_err(|error| Failure::new(Exit::Usage, error))?;
             control::ask(state, &Request::Backup(to))?;
         }
-        Err(error) => return Err(error.into()),
     }
     println!("copied to {}", to.display());
     Ok(())
 }
 
+/// A state folder: open for us, or in the hands of a running coordinator.
+enum Opened {
+    Ours(Store),
+    Running(Box<Status>),
+}
+
+fn open(state: &Path) -> Result<Opened, Failure> {
+    match claim(state, || Store::open(state)) {
+        Ok(store) => Ok(Opened::Ours(store)),
+        Err(StoreError::InUse { folder }) => match control::ask(state, &Request::Status) {
+            Ok(status) => Ok(Opened::Running(Box::new(status))),
+            Err(ControlError::NotRunning(_)) => Err(StoreError::InUse { folder }.into()),
+            Err(error) => Err(error.into()),
+        },
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Opens a store. Whoever only looks at it has it for a moment; a coordinator that runs, for good.
+pub(super) fn claim(state: &Path, open: impl Fn() -> Result<Store, StoreError>) -> Result<Store, StoreError> {
+    let began = Instant::now();
+    loop {
+        match open() {
+            Err(StoreError::InUse { .. }) if !control::runs(state) && began.elapsed() < PATIENCE => {
+                thread::sleep(PAUSE);
+            }
+            opened => return opened,
+        }
+    }
+}
+
 /// The state for reading: itself, or a copy of what a running coordinator has.
 fn at_rest(state: &Path) -> Result<(Store, Option<TempDir>), Failure> {
-    match Store::open(state) {
-        Ok(store) => Ok((store, None)),
-        Err(StoreError::InUse { folder }) => {
+    match open(state)? {
+        Opened::Ours(store) => Ok((store, None)),
+        Opened::Running(_) => {
             let copy = TempDir::new().map_err(|error| Failure::new(Exit::Data, error))?;
-            match control::ask(state, &Request::Backup(copy.path().to_owned())) {
-                Ok(_) => Ok((Store::open(copy.path())?, Some(copy))),
-                // Somebody else reads it.
-                Err(ControlError::NotRunning(_)) => Err(StoreError::InUse { folder }.into()),
-                Err(error) => Err(error.into()),
-            }
+            control::ask(state, &Request::Backup(copy.path().to_owned()))?;
+            Ok((Store::open(copy.path())?, Some(copy)))
         }
-        Err(error) => Err(error.into()),
     }
 }
 

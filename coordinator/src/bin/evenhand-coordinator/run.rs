@@ -12,13 +12,14 @@ use evenhand_coordinator::federation::Federation;
 use evenhand_coordinator::shell::{Connection, Coordinator, Handle, Outcome, Report, ShellError};
 use evenhand_coordinator::store::{Durable, Store};
 use evenhand_coordinator::view::View;
-use evenhand_link::Broker;
+use evenhand_link::{Broker, Traffic};
 use evenhand_protocol::exit::Exit;
 use evenhand_protocol::message::Phase;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tracing_subscriber::EnvFilter;
 
+use super::operate::claim;
 use super::{Failure, load};
 
 pub(super) fn run(path: Option<PathBuf>) -> Result<(), Failure> {
@@ -40,7 +41,10 @@ async fn coordinate(config: Config) -> Result<(), Failure> {
     let fresh = Federation::new(rules, config.blueprint().map_err(wrong)?);
     let store = match config.state.folder.as_os_str().is_empty() {
         true => None,
-        false => Some(Arc::new(Store::open_or_create(&config.state.folder)?)),
+        false => {
+            let folder = &config.state.folder;
+            Some(Arc::new(claim(folder, || Store::open_or_create(folder))?))
+        }
     };
     let federation = match &store {
         Some(store) => store.resume(fresh)?,
@@ -53,12 +57,18 @@ async fn coordinate(config: Config) -> Result<(), Failure> {
     let (connection, _broker) = link_up(&config).await?;
     let mut coordinator = Coordinator::connect(connection, federation).await?;
     let handle = coordinator.handle();
-    let board = Board::new(View::new(coordinator.federation()));
+    let mut view = View::new(coordinator.federation());
+    if let Some(store) = &store {
+        for record in store.log()?.records()? {
+            view.close(&record?, 0.0, Traffic::default());
+        }
+    }
+    let board = Board::new(view);
     let dashboard = show(&config, board.clone(), handle.clone()).await?;
     coordinator = coordinator.seen_by(Watcher::new(board, handle.clone()));
-    let mut _operator = None;
+    let mut operators = None;
     if let Some(store) = store {
-        _operator = Some(listen(Arc::clone(&store), handle.clone())?);
+        operators = Some(listen(Arc::clone(&store), handle.clone())?);
         coordinator = coordinator.kept_by(Durable::new(store, config.state.keep_rounds));
     }
     let (reports, mut rounds) = mpsc::unbounded_channel();
@@ -76,6 +86,9 @@ async fn coordinate(config: Config) -> Result<(), Failure> {
             (running.await, true)
         }
     };
+    if let Some(operators) = operators {
+        operators.close().await;
+    }
     let Outcome { federation, traffic } = outcome?;
     // It ends when the reports do.
     let _told = log.await;
