@@ -54,16 +54,22 @@ fn main() {
         let mut one = case.shape.to_vec();
         one[0] = 1;
         let sample = &batch.inputs[..one.iter().product()];
-        let mut predictor = Predictor::new(&model, &weights).unwrap();
-        predictor.predict(sample, &one).unwrap();
-        let predict = microseconds(|| drop(predictor.predict(sample, &one).unwrap()));
-        let swap = microseconds(|| {
-            predictor.set_weights(&weights).unwrap();
+        let mut figures = String::new();
+        for (kind, predictor) in
+            [("", Predictor::new(&model, &weights)), ("folded_", Predictor::folding(&model, &weights))]
+        {
+            let mut predictor = predictor.unwrap();
             predictor.predict(sample, &one).unwrap();
-        });
+            let predict = microseconds(|| drop(predictor.predict(sample, &one).unwrap()));
+            let swap = microseconds(|| {
+                predictor.set_weights(&weights).unwrap();
+                predictor.predict(sample, &one).unwrap();
+            });
+            figures += &format!(r#","{kind}predict_us":{predict:.1},"{kind}swap_and_predict_us":{swap:.1}"#);
+        }
         println!(
-            r#"{{"model":"{}","batch":{},"shape":{:?},"gradient_us":{gradient:.1},"predict_us":{predict:.1},"swap_and_predict_us":{swap:.1}}}"#,
-            case.name, case.shape[0], case.shape
+            r#"{{"model":"{}","shape":{:?},"gradient_us":{gradient:.1}{figures}}}"#,
+            case.name, case.shape
         );
     }
 }

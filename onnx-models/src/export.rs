@@ -1,6 +1,6 @@
 //! Writing weights back into the file they came from.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use prost::Message;
 use tract_onnx::pb;
@@ -58,6 +58,34 @@ pub(crate) fn fill(stripped: &pb::ModelProto, parameters: &[Parameter], weights:
         tensor.raw_data = values.iter().flat_map(|value| value.to_le_bytes()).collect();
     }
     file
+}
+
+/// The file with its parameters as further inputs, in canonical order after its own.
+pub(crate) fn without(stripped: &pb::ModelProto, parameters: &[Parameter]) -> pb::ModelProto {
+    let mut file = stripped.clone();
+    let names: HashSet<&str> = parameters.iter().map(|p| p.name.as_str()).collect();
+    let graph = file.graph.get_or_insert_default();
+    graph.initializer.retain(|tensor| !names.contains(tensor.name.as_str()));
+    graph.input.retain(|input| !names.contains(input.name.as_str()));
+    graph.node.retain(|node| node.op_type != "Constant" || !names.contains(node.output[0].as_str()));
+    graph.input.extend(parameters.iter().map(input));
+    file
+}
+
+fn input(parameter: &Parameter) -> pb::ValueInfoProto {
+    use pb::tensor_shape_proto::{Dimension, dimension::Value};
+    let dimension =
+        |&size: &usize| Dimension { value: Some(Value::DimValue(size as i64)), ..Default::default() };
+    let tensor = pb::type_proto::Tensor {
+        elem_type: pb::tensor_proto::DataType::Float as i32,
+        shape: Some(pb::TensorShapeProto { dim: parameter.shape.iter().map(dimension).collect() }),
+    };
+    let value = Some(pb::type_proto::Value::TensorType(tensor));
+    pb::ValueInfoProto {
+        name: parameter.name.clone(),
+        r#type: Some(pb::TypeProto { value, ..Default::default() }),
+        ..Default::default()
+    }
 }
 
 /// The bytes of the file with these weights and these additions to its metadata.

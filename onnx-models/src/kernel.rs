@@ -69,6 +69,17 @@ pub(crate) enum Unary {
     Clamp { min: f32, max: f32 },
 }
 
+impl Unary {
+    /// Whether a larger value never becomes a smaller one.
+    pub(crate) fn keeps_order(self) -> bool {
+        match self {
+            Unary::Relu | Unary::Tanh | Unary::Sigmoid => true,
+            Unary::LeakyRelu(slope) => slope >= 0.0,
+            _ => false,
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Binary {
     Add,

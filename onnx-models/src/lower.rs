@@ -178,8 +178,30 @@ pub(crate) fn plan(graph: &Graph, inputs: &[Vec<usize>], outputs: usize, limits:
         }
     }
     let mut plan = builder.plan;
+    pool_first(&mut plan);
     mark_last_uses(&mut plan);
     Ok(plan)
+}
+
+/// Lets a nonlinearity that keeps the order of values come after the pool that picks the largest: the same result from
+/// fewer values.
+fn pool_first(plan: &mut Plan) {
+    let mut uses = vec![0; plan.slots];
+    let used =
+        plan.steps.iter().flat_map(|step| &step.inputs).chain(plan.outputs.iter().map(|(slot, _)| slot));
+    used.for_each(|&slot| uses[slot] += 1);
+    let mut made_by = vec![None; plan.slots];
+    for index in 0..plan.steps.len() {
+        let step = &plan.steps[index];
+        let before = made_by[step.inputs[0]].filter(|_| uses[step.inputs[0]] == 1);
+        made_by[step.output] = Some(index);
+        if let (Kernel::MaxPool(_), Some(before)) = (&step.kernel, before)
+            && matches!(&plan.steps[before].kernel, Kernel::Unary(unary) if unary.keeps_order())
+        {
+            let (first, second) = plan.steps.split_at_mut(index);
+            std::mem::swap(&mut first[before].kernel, &mut second[0].kernel);
+        }
+    }
 }
 
 fn mark_last_uses(plan: &mut Plan) {

@@ -2,7 +2,9 @@
 
 use burn_flex::FlexTensor;
 
-use super::{Fused, dense, tensor, values};
+use super::Fused;
+use super::lanes::best;
+use super::layout::{dense, values, whole, whole_like};
 use crate::kernel::Unary;
 
 #[derive(Debug, Clone, Copy)]
@@ -42,7 +44,7 @@ impl Fused<1> for Activation {
     }
 
     fn backward(&self, out: FlexTensor, gradient: FlexTensor, _: [bool; 1]) -> [Option<FlexTensor>; 1] {
-        let mut gradient = whole(gradient);
+        let mut gradient = whole_like(gradient, &out);
         let slopes: &mut [f32] = gradient.storage_mut();
         let out = values(&out);
         match *self {
@@ -53,23 +55,6 @@ impl Fused<1> for Activation {
         }
         [Some(gradient)]
     }
-}
-
-/// A dense tensor that fills its storage, so that the storage can be changed as a whole.
-fn whole(x: FlexTensor) -> FlexTensor {
-    let x = dense(x);
-    match values(&x).len() * 4 == x.bytes().len() {
-        true => x,
-        false => {
-            let shape = x.layout().shape().to_vec();
-            tensor(values(&x).to_vec(), &shape)
-        }
-    }
-}
-
-/// Runs a loop compiled for the best instructions this processor has.
-fn best<R>(work: impl FnOnce() -> R) -> R {
-    pulp::Arch::new().dispatch(work)
 }
 
 fn map(data: &mut [f32], f: impl Fn(f32) -> f32) {
@@ -143,7 +128,7 @@ impl Fused<1> for LogSoftmax {
     type Saved = FlexTensor;
 
     fn forward(&self, [x]: [FlexTensor; 1]) -> (FlexTensor, Self::Saved) {
-        let mut out = whole(x);
+        let mut out = whole(dense(x));
         let shape = out.layout().shape().to_vec();
         let data: &mut [f32] = out.storage_mut();
         self.lines(&shape, |start, stride, size| {
@@ -157,7 +142,7 @@ impl Fused<1> for LogSoftmax {
     }
 
     fn backward(&self, out: FlexTensor, gradient: FlexTensor, _: [bool; 1]) -> [Option<FlexTensor>; 1] {
-        let mut gradient = whole(gradient);
+        let mut gradient = whole(dense(gradient));
         let shape = out.layout().shape().to_vec();
         let slopes: &mut [f32] = gradient.storage_mut();
         let out = values(&out);

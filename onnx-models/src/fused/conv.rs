@@ -1,24 +1,25 @@
-//! Convolutions as matrix products.
+//! Convolutions as sums of products over images whose channels come last.
 //!
-//! Each image is turned channels-last, so that what a kernel row sees of one image row is one run of memory. These runs
-//! are the rows of a matrix, one for each place along an image row; the products for the kernel's rows read that matrix
-//! from different lines on. A kernel of seven rows thus costs a seventh of the copying of a full unrolling. Where runs
-//! would be short (few channels) the kernel's rows are unrolled too, into one product.
+//! What a row of the kernel sees of an image is then one run of memory, and neighbouring outputs differ only in where
+//! their runs begin. So nothing is unrolled: forward, every output pixel sums its runs times the weights; the gradient of
+//! the input adds weights times slopes to the runs; and that of the weights sums over pixels. Only the weights are
+//! brought into another order, once for a batch.
+
+use std::borrow::Cow;
 
 use burn_flex::FlexTensor;
 
-use super::gemm::{Into, Matrix, multiply};
-use super::{Fused, dense, shape, tensor, values};
+use super::Fused;
+use super::lanes::LANES_MAX;
+use super::layout::{channels_last, dense, planes_last, shape, tensor, values};
+use super::product::{Product, Row, Segment, Start};
 use crate::kernel;
 
 #[derive(Debug, Clone)]
 pub(super) struct Conv(pub(super) kernel::Conv);
 
-/// Runs shorter than this are unrolled along the kernel's rows too.
-const RUN_MIN: usize = 48;
-
-/// Matrices whose rows are a multiple of this long are multiplied in place, without being packed again.
-const LANES: usize = 16;
+/// Weights that one pass over the pixels uses, so that they stay in the processor's first cache.
+const PASS_FLOATS: usize = 8 << 10;
 
 /// All sizes of one convolution; channels and outputs are those of one group.
 struct Geometry<'a> {
@@ -29,8 +30,6 @@ struct Geometry<'a> {
     input: [usize; 2],
     kernel: [usize; 2],
     output: [usize; 2],
-    /// Whether the kernel's rows are unrolled too.
-    full: bool,
 }
 
 impl<'a> Geometry<'a> {
@@ -42,230 +41,202 @@ impl<'a> Geometry<'a> {
             let (begin, end) = options.padding[i];
             (input[i] + begin + end - options.dilation[i] * (kernel[i] - 1) - 1) / options.stride[i] + 1
         });
-        let full = rows == 1 || channels * columns < RUN_MIN;
-        Geometry { options, batch, channels, outputs: outputs / options.groups, input, kernel, output, full }
+        Geometry { options, batch, channels, outputs: outputs / options.groups, input, kernel, output }
     }
 
-    /// Pixels of one input plane.
-    fn input_area(&self) -> usize {
-        self.input[0] * self.input[1]
-    }
-
-    /// Pixels of one output plane.
+    /// Pixels of one output image.
     fn area(&self) -> usize {
         self.output[0] * self.output[1]
     }
 
-    /// Kernel rows in one row of the matrix.
-    fn unrolled(&self) -> usize {
-        if self.full { self.kernel[0] } else { 1 }
+    /// Channels of all groups.
+    fn all_channels(&self) -> usize {
+        self.options.groups * self.channels
     }
 
-    /// Kernel rows that are a product of their own.
-    fn products(&self) -> usize {
-        if self.full { 1 } else { self.kernel[0] }
+    /// Outputs of all groups.
+    fn all_outputs(&self) -> usize {
+        self.options.groups * self.outputs
     }
 
-    /// Image rows of one phase: those that are a multiple of the stride apart.
-    fn phase(&self) -> usize {
-        self.options.dilation[0] * (self.kernel[0] - 1) / self.options.stride[0] + self.output[0]
+    fn padded(&self, axis: usize) -> usize {
+        self.input[axis] + self.options.padding[axis].0 + self.options.padding[axis].1
     }
 
-    /// Image rows, phase by phase, or output rows if everything is unrolled.
-    fn lines(&self) -> usize {
-        if self.full { self.output[0] } else { self.options.stride[0] * self.phase() }
+    /// Floats of one image row, and of one image, with the border.
+    fn line(&self) -> usize {
+        self.padded(1) * self.all_channels()
     }
 
-    /// The first row of the matrix that the product for a kernel row reads.
-    fn first(&self, kernel_row: usize) -> usize {
-        let reach = kernel_row * self.options.dilation[0];
-        let stride = self.options.stride[0];
-        (reach % stride * self.phase() + reach / stride) * self.output[1]
+    fn image(&self) -> usize {
+        self.padded(0) * self.line()
     }
 
-    /// Values of one row of the matrix that are used, and its length in memory.
+    fn bordered(&self) -> bool {
+        self.options.padding != [(0, 0); 2]
+    }
+
+    /// Whether a kernel row is one run of memory.
+    fn whole_rows(&self) -> bool {
+        self.options.groups == 1 && (self.options.dilation[1] == 1 || self.kernel[1] == 1)
+    }
+
+    /// Floats of one run.
+    fn run(&self) -> usize {
+        if self.whole_rows() { self.kernel[1] * self.channels } else { self.channels }
+    }
+
+    /// Weights of one output.
     fn depth(&self) -> usize {
-        self.unrolled() * self.kernel[1] * self.channels
+        self.kernel[0] * self.kernel[1] * self.channels
     }
 
-    fn stride(&self) -> usize {
-        self.depth().next_multiple_of(LANES)
+    fn padded_outputs(&self) -> usize {
+        self.outputs.next_multiple_of(LANES_MAX)
     }
 
-    /// Pixels of an image row with its padding.
-    fn padded(&self) -> usize {
-        self.input[1] + self.options.padding[1].0 + self.options.padding[1].1
+    /// Where in the image the runs of the first output begin.
+    fn runs(&self) -> Vec<usize> {
+        let columns = if self.whole_rows() { 1 } else { self.kernel[1] };
+        let ([down, right], channels) = (self.options.dilation, self.all_channels());
+        (0..self.kernel[0])
+            .flat_map(|row| (0..columns).map(move |column| (row, column)))
+            .map(|(row, column)| row * down * self.line() + column * right * channels)
+            .collect()
     }
 
-    /// The image and the matrix, empty.
-    fn buffers(&self) -> (Vec<f32>, Vec<f32>) {
-        let image = self.input[0] * self.padded() * self.channels;
-        (vec![0.0; image], vec![0.0; self.lines() * self.output[1] * self.stride()])
+    /// Where in the image the window of every output begins.
+    fn windows(&self) -> Vec<usize> {
+        let [down, right] = self.options.stride;
+        let start = |y: usize, x: usize| y * down * self.line() + x * right * self.all_channels();
+        (0..self.output[0]).flat_map(|y| (0..self.output[1]).map(move |x| start(y, x))).collect()
     }
 
-    /// Calls `f` with every run of memory: its place in the matrix, its place in the image if it has one, its length.
-    fn each_run(&self, mut f: impl FnMut(usize, Option<usize>, usize)) {
-        let ([stride, step], [dilation, gap]) = (self.options.stride, self.options.dilation);
-        let (top, phase, channels) = (self.options.padding[0].0, self.phase(), self.channels);
-        let (runs, length) =
-            if gap == 1 { (1, self.kernel[1] * channels) } else { (self.kernel[1], channels) };
-        for line in 0..self.lines() {
-            for row in 0..self.unrolled() {
-                let y = if self.full {
-                    line * stride + row * dilation
-                } else {
-                    line % phase * stride + line / phase
-                };
-                let y = y.checked_sub(top).filter(|&y| y < self.input[0]);
-                for x in 0..self.output[1] {
-                    let place = (line * self.output[1] + x) * self.stride() + row * self.kernel[1] * channels;
-                    let source = y.map(|y| (y * self.padded() + x * step) * channels);
-                    for run in 0..runs {
-                        f(place + run * channels, source.map(|s| s + run * gap * channels), length);
-                    }
-                }
+    /// The images with their border.
+    fn images<'t>(&self, x: &'t FlexTensor) -> Cow<'t, [f32]> {
+        if !self.bordered() {
+            return Cow::Borrowed(values(x));
+        }
+        let mut images = vec![0.0; self.batch * self.image()];
+        self.each_line(|inner, bordered, length| {
+            images[bordered..bordered + length].copy_from_slice(&values(x)[inner..inner + length])
+        });
+        Cow::Owned(images)
+    }
+
+    /// The images without their border.
+    fn inner(&self, images: Vec<f32>) -> Vec<f32> {
+        if !self.bordered() {
+            return images;
+        }
+        let mut x = vec![0.0; self.batch * self.input[0] * self.input[1] * self.all_channels()];
+        self.each_line(|inner, bordered, length| {
+            x[inner..inner + length].copy_from_slice(&images[bordered..bordered + length])
+        });
+        x
+    }
+
+    /// Calls `f` with the place of every image row without and with the border, and its length.
+    fn each_line(&self, mut f: impl FnMut(usize, usize, usize)) {
+        let (length, [(top, _), (left, _)]) = (self.input[1] * self.all_channels(), self.options.padding);
+        for sample in 0..self.batch {
+            for y in 0..self.input[0] {
+                let bordered = sample * self.image() + (top + y) * self.line() + left * self.all_channels();
+                f((sample * self.input[0] + y) * length, bordered, length);
             }
         }
     }
 
-    /// Channels last, with the border that is always there.
-    fn unroll(&self, planes: &[f32], image: &mut [f32], matrix: &mut [f32]) {
-        self.each_pixel(|plane, pixel| image[pixel] = planes[plane]);
-        self.each_run(|place, source, length| {
-            let run = &mut matrix[place..place + length];
-            match source {
-                // Most runs are short: a loop is quicker than a call.
-                Some(source) if length < 16 => {
-                    run.iter_mut().zip(&image[source..]).for_each(|(to, x)| *to = *x)
-                }
-                Some(source) => run.copy_from_slice(&image[source..source + length]),
-                None => run.fill(0.0),
-            }
-        });
-    }
-
-    /// The adjoint of [`Geometry::unroll`].
-    fn roll(&self, matrix: &[f32], image: &mut [f32], planes: &mut [f32]) {
-        image.fill(0.0);
-        self.each_run(|place, source, length| {
-            if let Some(source) = source {
-                let run = &matrix[place..place + length];
-                image[source..source + length].iter_mut().zip(run).for_each(|(to, x)| *to += x);
-            }
-        });
-        self.each_pixel(|plane, pixel| planes[plane] = image[pixel]);
-    }
-
-    /// Calls `f` with the place of every pixel in the planes, and in the image.
-    fn each_pixel(&self, mut f: impl FnMut(usize, usize)) {
-        let ([height, width], left) = (self.input, self.options.padding[1].0);
-        for channel in 0..self.channels {
-            for y in 0..height {
-                let plane = (channel * height + y) * width;
-                let pixel = (y * self.padded() + left) * self.channels + channel;
-                (0..width).for_each(|x| f(plane + x, pixel + x * self.channels));
-            }
-        }
-    }
-
-    /// Calls `f` with the place of every weight in the file, its product, its output, and its place in a matrix row.
+    /// Calls `f` with the place of every weight in the file, its group, its output, and its place in the runs.
     fn each_weight(&self, mut f: impl FnMut(usize, usize, usize, usize)) {
-        let [rows, columns] = self.kernel;
-        let mut place = 0;
+        let area = self.kernel[0] * self.kernel[1];
         for group in 0..self.options.groups {
-            for output in 0..self.outputs {
-                for channel in 0..self.channels {
-                    for row in 0..rows {
-                        let (product, row) = if self.full { (group, row) } else { (group * rows + row, 0) };
-                        for column in 0..columns {
-                            f(place, product, output, (row * columns + column) * self.channels + channel);
-                            place += 1;
-                        }
+            for channel in 0..self.channels {
+                for place in 0..area {
+                    for output in 0..self.outputs {
+                        let row = (group * self.outputs + output) * self.channels + channel;
+                        f(row * area + place, group, output, place * self.channels + channel);
                     }
                 }
             }
         }
     }
 
-    /// Weights of every product as `[outputs, depth]`.
-    fn by_output(&self, w: &[f32]) -> Vec<f32> {
-        let size = self.outputs * self.stride();
-        let mut packed = vec![0.0; self.options.groups * self.products() * size];
-        self.each_weight(|place, product, output, d| {
-            packed[product * size + output * self.stride() + d] = w[place]
-        });
+    /// Weights as `[groups, depth, outputs]`, outputs padded.
+    fn by_depth(&self, w: &[f32]) -> Vec<f32> {
+        let (depth, width) = (self.depth(), self.padded_outputs());
+        let mut packed = vec![0.0; self.options.groups * depth * width];
+        self.each_weight(|place, group, output, d| packed[(group * depth + d) * width + output] = w[place]);
         packed
     }
 
-    /// The inverse of [`Geometry::by_output`].
+    /// The inverse of [`Geometry::by_depth`].
     fn as_in_file(&self, packed: &[f32], count: usize) -> Vec<f32> {
-        let size = self.outputs * self.stride();
+        let (depth, width) = (self.depth(), self.padded_outputs());
         let mut w = vec![0.0; count];
-        self.each_weight(|place, product, output, d| {
-            w[place] = packed[product * size + output * self.stride() + d]
-        });
+        self.each_weight(|place, group, output, d| w[place] = packed[(group * depth + d) * width + output]);
         w
     }
 
-    /// Weights of every product as `[depth, outputs]`.
-    fn by_depth(&self, w: &[f32]) -> Vec<f32> {
-        let size = self.outputs * self.stride();
-        let mut packed = vec![0.0; self.options.groups * self.products() * size];
-        self.each_weight(|place, product, output, d| {
-            packed[product * size + d * self.outputs + output] = w[place]
-        });
+    /// Weights as `[groups, runs, outputs, run]`, runs padded.
+    fn by_run(&self, w: &[f32]) -> Vec<f32> {
+        let (run, runs) = (self.run(), self.depth() / self.run());
+        let width = run.next_multiple_of(LANES_MAX);
+        let mut packed = vec![0.0; self.options.groups * runs * self.outputs * width];
+        let area = self.kernel[0] * self.kernel[1];
+        for row in 0..self.all_outputs() {
+            let (group, output) = (row / self.outputs, row % self.outputs);
+            for place in 0..area {
+                let first = place * self.channels;
+                let to = ((group * runs + first / run) * self.outputs + output) * width + first % run;
+                for (channel, to) in packed[to..to + self.channels].iter_mut().enumerate() {
+                    *to = w[(row * self.channels + channel) * area + place];
+                }
+            }
+        }
         packed
-    }
-
-    /// The part of a `[batch, channels, …]` tensor that belongs to one sample and group.
-    fn part(&self, sample: usize, group: usize, size: usize) -> std::ops::Range<usize> {
-        let index = sample * self.options.groups + group;
-        index * size..(index + 1) * size
     }
 }
 
 impl Conv {
     fn run(&self, x: &FlexTensor, w: &FlexTensor, bias: Option<&FlexTensor>) -> FlexTensor {
         let g = Geometry::new(&self.0, x, w);
-        let (groups, area, size) = (self.0.groups, g.area(), g.outputs * g.stride());
-        let all = groups * g.outputs;
-        let bias = bias.map_or_else(|| vec![0.0; all], |bias| values(bias).to_vec());
-        // Straight into planes if that packs less than turning the result does.
-        let straight = g.full && g.depth() < g.outputs;
-        let packed = if straight { g.by_output(values(w)) } else { g.by_depth(values(w)) };
-        let mut out = Vec::with_capacity(g.batch * all * area);
-        let (mut image, mut matrix) = g.buffers();
-        for sample in 0..g.batch {
+        let (groups, depth, width, all) = (self.0.groups, g.depth(), g.padded_outputs(), g.all_outputs());
+        let packed = g.by_depth(values(w));
+        let images = g.images(x);
+        let to = (0..g.area()).map(|pixel| pixel * all);
+        let rows: Vec<Row> = g.windows().into_iter().zip(to).map(|(from, to)| Row { from, to }).collect();
+        let runs = g.runs().into_iter().enumerate();
+        let segments: Vec<Segment> = runs.map(|(i, a)| Segment { a, b: i * g.run() * width }).collect();
+        let pass = (PASS_FLOATS / (g.run() * width)).max(1);
+        let mut biases = vec![0.0; groups * width];
+        if let Some(bias) = bias {
+            for (to, from) in biases.chunks_exact_mut(width).zip(values(bias).chunks_exact(g.outputs)) {
+                to[..g.outputs].copy_from_slice(from);
+            }
+        }
+        let mut out = vec![0.0; g.batch * g.area() * all];
+        for (image, out) in images.chunks_exact(g.image()).zip(out.chunks_exact_mut(g.area() * all)) {
             for group in 0..groups {
-                g.unroll(
-                    &values(x)[g.part(sample, group, g.channels * g.input_area())],
-                    &mut image,
-                    &mut matrix,
-                );
-                let bias = &bias[group * g.outputs..(group + 1) * g.outputs];
-                if straight {
-                    let start = out.len();
-                    bias.iter().for_each(|&b| out.extend(std::iter::repeat_n(b, area)));
-                    let weights =
-                        Matrix::dense(&packed[group * size..(group + 1) * size], g.outputs, g.stride());
-                    let pixels = Matrix::dense(&matrix, area, g.stride());
-                    multiply(&mut out[start..], area, weights, pixels.transposed(), Into::Add);
-                    continue;
-                }
-                let mut pixels = bias.repeat(area);
-                for row in 0..g.products() {
-                    let product = group * g.products() + row;
-                    let weights =
-                        Matrix::dense(&packed[product * size..(product + 1) * size], g.stride(), g.outputs);
-                    let window = Matrix::dense(&matrix[g.first(row) * g.stride()..], area, g.stride());
-                    multiply(&mut pixels, g.outputs, window, weights, Into::Add);
-                }
-                for output in 0..g.outputs {
-                    out.extend((0..area).map(|pixel| pixels[pixel * g.outputs + output]));
+                for (index, segments) in segments.chunks(pass).enumerate() {
+                    let product = Product {
+                        a: &image[group * g.channels..],
+                        a_step: 1,
+                        b: &packed[group * depth * width..],
+                        b_step: width,
+                        columns: g.outputs,
+                        length: g.run(),
+                        segments,
+                    };
+                    let start = match index {
+                        0 => Start::Each(&biases[group * width..]),
+                        _ => Start::Out,
+                    };
+                    product.run(&rows, start, &mut out[group * g.outputs..]);
                 }
             }
         }
-        tensor(out, &[g.batch, all, g.output[0], g.output[1]])
+        planes_last(out, [g.batch, all, g.output[0], g.output[1]])
     }
 
     fn differentiate(
@@ -275,54 +246,81 @@ impl Conv {
         gradient: FlexTensor,
         wanted: [bool; 3],
     ) -> [Option<FlexTensor>; 3] {
-        let gradient = dense(gradient);
+        let gradient = channels_last(gradient);
         let g = Geometry::new(&self.0, x, w);
-        let (groups, area, size) = (self.0.groups, g.area(), g.outputs * g.stride());
-        let slopes = values(&gradient);
-        let packed = if wanted[0] { g.by_output(values(w)) } else { vec![] };
-        let mut w_gradient = vec![0.0; if wanted[1] { groups * g.products() * size } else { 0 }];
-        let mut x_gradient = vec![0.0; if wanted[0] { values(x).len() } else { 0 }];
-        let (mut image, mut matrix) = g.buffers();
-        for sample in 0..g.batch {
-            for group in 0..groups {
-                let planes = g.part(sample, group, g.channels * g.input_area());
-                let slopes = Matrix::dense(&slopes[g.part(sample, group, g.outputs * area)], g.outputs, area);
-                let product =
-                    |row| (group * g.products() + row) * size..(group * g.products() + row + 1) * size;
-                if wanted[1] {
-                    g.unroll(&values(x)[planes.clone()], &mut image, &mut matrix);
-                    for row in 0..g.products() {
-                        let window = Matrix::dense(&matrix[g.first(row) * g.stride()..], area, g.stride());
-                        multiply(&mut w_gradient[product(row)], g.stride(), slopes, window, Into::Add);
-                    }
-                }
-                if wanted[0] {
-                    matrix.fill(0.0);
-                    for row in 0..g.products() {
-                        let weights = Matrix::dense(&packed[product(row)], g.outputs, g.stride());
-                        let window = &mut matrix[g.first(row) * g.stride()..];
-                        multiply(window, g.stride(), slopes.transposed(), weights, Into::Add);
-                    }
-                    g.roll(&matrix, &mut image, &mut x_gradient[planes]);
-                    // The next image finds its border clear.
-                    image.fill(0.0);
+        let all = g.all_outputs();
+        let mut slopes = Cow::Borrowed(values(&gradient));
+        if all % LANES_MAX != 0 || self.0.groups > 1 {
+            // The last pixel is read beyond its outputs.
+            slopes.to_mut().extend([0.0; LANES_MAX]);
+        }
+        let b_gradient = wanted[2].then(|| {
+            let mut sums = vec![0.0; all];
+            for pixel in values(&gradient).chunks_exact(all) {
+                sums.iter_mut().zip(pixel).for_each(|(sum, slope)| *sum += slope);
+            }
+            tensor(sums, &[all])
+        });
+        let [x_shape, w_shape]: [[usize; 4]; 2] = [shape(x), shape(w)];
+        [
+            wanted[0].then(|| planes_last(g.inner(self.of_images(&g, values(w), &slopes)), x_shape)),
+            wanted[1].then(|| {
+                let packed = self.of_weights(&g, &g.images(x), &slopes);
+                tensor(g.as_in_file(&packed, values(w).len()), &w_shape)
+            }),
+            b_gradient,
+        ]
+    }
+
+    fn of_images(&self, g: &Geometry<'_>, w: &[f32], slopes: &[f32]) -> Vec<f32> {
+        let (all, run, runs) = (g.all_outputs(), g.run(), g.runs());
+        let width = run.next_multiple_of(LANES_MAX);
+        let packed = g.by_run(w);
+        let rows: Vec<Row> =
+            g.windows().into_iter().enumerate().map(|(pixel, to)| Row { from: pixel * all, to }).collect();
+        let mut images = vec![0.0; g.batch * g.image()];
+        for (sample, image) in images.chunks_exact_mut(g.image()).enumerate() {
+            for group in 0..self.0.groups {
+                for (index, begin) in runs.iter().enumerate() {
+                    let product = Product {
+                        a: &slopes[sample * g.area() * all + group * g.outputs..],
+                        a_step: 1,
+                        b: &packed[(group * runs.len() + index) * g.outputs * width..],
+                        b_step: width,
+                        columns: run,
+                        length: g.outputs,
+                        segments: &[Segment { a: 0, b: 0 }],
+                    };
+                    product.run(&rows, Start::Out, &mut image[begin + group * g.channels..]);
                 }
             }
         }
-        let b_gradient = wanted[2].then(|| {
-            let channels = groups * g.outputs;
-            let mut sums = vec![0.0; channels];
-            for (index, plane) in slopes.chunks_exact(area).enumerate() {
-                sums[index % channels] += plane.iter().sum::<f32>();
+        images
+    }
+
+    /// As [`Geometry::by_depth`] has them.
+    fn of_weights(&self, g: &Geometry<'_>, images: &[f32], slopes: &[f32]) -> Vec<f32> {
+        let (all, depth, width) = (g.all_outputs(), g.depth(), g.padded_outputs());
+        let places = g.runs().into_iter().flat_map(|begin| begin..begin + g.run());
+        let rows: Vec<Row> = places.enumerate().map(|(d, from)| Row { from, to: d * width }).collect();
+        let line = |y: usize| Segment { a: y * self.0.stride[0] * g.line(), b: y * g.output[1] * all };
+        let segments: Vec<Segment> = (0..g.output[0]).map(line).collect();
+        let mut packed = vec![0.0; self.0.groups * depth * width];
+        for (sample, image) in images.chunks_exact(g.image()).enumerate() {
+            for (group, packed) in packed.chunks_exact_mut(depth * width).enumerate() {
+                let product = Product {
+                    a: &image[group * g.channels..],
+                    a_step: self.0.stride[1] * g.all_channels(),
+                    b: &slopes[sample * g.area() * all + group * g.outputs..],
+                    b_step: all,
+                    columns: g.outputs,
+                    length: g.output[1],
+                    segments: &segments,
+                };
+                product.run(&rows, Start::Out, packed);
             }
-            tensor(sums, &[channels])
-        });
-        let (x_shape, w_shape): ([usize; 4], [usize; 4]) = (shape(x), shape(w));
-        [
-            wanted[0].then(|| tensor(x_gradient, &x_shape)),
-            wanted[1].then(|| tensor(g.as_in_file(&w_gradient, values(w).len()), &w_shape)),
-            b_gradient,
-        ]
+        }
+        packed
     }
 }
 
@@ -330,7 +328,7 @@ impl Fused<3> for Conv {
     type Saved = [FlexTensor; 2];
 
     fn forward(&self, [x, w, b]: [FlexTensor; 3]) -> (FlexTensor, Self::Saved) {
-        let (x, w) = (dense(x), dense(w));
+        let (x, w) = (channels_last(x), dense(w));
         (self.run(&x, &w, Some(&dense(b))), [x, w])
     }
 
@@ -348,7 +346,7 @@ impl Fused<2> for Conv {
     type Saved = [FlexTensor; 2];
 
     fn forward(&self, [x, w]: [FlexTensor; 2]) -> (FlexTensor, Self::Saved) {
-        let (x, w) = (dense(x), dense(w));
+        let (x, w) = (channels_last(x), dense(w));
         (self.run(&x, &w, None), [x, w])
     }
 

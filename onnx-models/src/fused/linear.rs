@@ -2,8 +2,9 @@
 
 use burn_flex::FlexTensor;
 
+use super::Fused;
 use super::gemm::{Into, Matrix, multiply};
-use super::{Fused, dense, shape, tensor, values};
+use super::layout::{dense, shape, tensor, values};
 
 #[derive(Debug, Clone)]
 pub(super) struct Linear {

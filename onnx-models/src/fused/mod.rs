@@ -7,8 +7,11 @@
 mod activation;
 mod conv;
 mod gemm;
+mod lanes;
+mod layout;
 mod linear;
 mod pool;
+mod product;
 mod recurrent;
 
 use std::fmt::Debug;
@@ -19,8 +22,7 @@ use burn_autodiff::checkpoint::strategy::NoCheckpointing;
 use burn_autodiff::grads::Gradients;
 use burn_autodiff::ops::{Backward, Ops, OpsKind};
 use burn_backend::tensor::FloatTensor;
-use burn_backend::{Bytes, DType, Shape};
-use burn_flex::{Flex, FlexTensor, Layout};
+use burn_flex::{Flex, FlexTensor};
 
 use crate::engine::{Engine, composed};
 use crate::kernel::Kernel;
@@ -113,26 +115,4 @@ impl Engine for Flex {
     fn track(kernel: &Kernel, operands: Vec<Tracked>) -> Tracked {
         dispatch!(kernel, operands, track, Autodiff<Flex>)
     }
-}
-
-/// A tensor of these values.
-fn tensor(data: Vec<f32>, shape: &[usize]) -> FlexTensor {
-    FlexTensor::new(Bytes::from_elems(data), Layout::contiguous(Shape::from(shape.to_vec())), DType::F32)
-}
-
-fn shape<const D: usize>(x: &FlexTensor) -> [usize; D] {
-    x.layout().shape().dims()
-}
-
-/// The same tensor with its values in row-major order without gaps.
-fn dense(x: FlexTensor) -> FlexTensor {
-    match x.as_slice::<f32>() {
-        Some(_) => x,
-        None => x.to_contiguous(),
-    }
-}
-
-/// The values of a dense tensor.
-fn values(x: &FlexTensor) -> &[f32] {
-    x.as_slice().expect("the tensor was made dense")
 }

@@ -1,64 +1,105 @@
-//! The largest value of every window.
+//! The largest value of every window, for all channels of a pixel at once.
+
+use std::sync::Arc;
 
 use burn_flex::FlexTensor;
 
-use super::{Fused, dense, shape, tensor, values};
+use super::Fused;
+use super::lanes::best;
+use super::layout::{channels_last, planes_last, shape, values};
 use crate::kernel::Window;
 
 #[derive(Debug, Clone)]
 pub(super) struct Max(pub(super) Window);
 
-/// Where each output came from within its plane, and the input's shape.
+/// Which place of its window each output came from, and the input's shape.
 #[derive(Debug, Clone)]
 pub(super) struct Origin {
-    places: std::sync::Arc<[u32]>,
+    places: Arc<[u32]>,
     shape: [usize; 4],
+}
+
+impl Max {
+    fn output(&self, input: [usize; 2]) -> [usize; 2] {
+        let Window { kernel, stride, dilation } = self.0;
+        [0, 1].map(|i| (input[i] - dilation[i] * (kernel[i] - 1) - 1) / stride[i] + 1)
+    }
+
+    /// Calls `f` with every output pixel, every place of its window, and the input pixel there.
+    #[inline(always)]
+    fn each(&self, [batch, _, height, width]: [usize; 4], mut f: impl FnMut(usize, usize, usize)) {
+        let Window { kernel, stride, dilation } = self.0;
+        let [rows, columns] = self.output([height, width]);
+        for pixel in 0..batch * rows * columns {
+            let (sample, y, x) = (pixel / (rows * columns), pixel / columns % rows, pixel % columns);
+            let corner = (sample * height + y * stride[0]) * width + x * stride[1];
+            for place in 0..kernel[0] * kernel[1] {
+                let (i, j) = (place / kernel[1], place % kernel[1]);
+                f(pixel, place, corner + i * dilation[0] * width + j * dilation[1]);
+            }
+        }
+    }
 }
 
 impl Fused<1> for Max {
     type Saved = Origin;
 
     fn forward(&self, [x]: [FlexTensor; 1]) -> (FlexTensor, Self::Saved) {
-        let x = dense(x);
-        let input: [usize; 4] = shape(&x);
-        let [batch, channels, height, width] = input;
-        let Window { kernel, stride, dilation } = self.0;
-        let size = |i: usize, size: usize| (size - dilation[i] * (kernel[i] - 1) - 1) / stride[i] + 1;
-        let (rows, columns) = (size(0, height), size(1, width));
-        let count = batch * channels * rows * columns;
-        let (mut out, mut places) = (vec![f32::NEG_INFINITY; count], vec![0u32; count]);
-        let lines = out.chunks_exact_mut(columns).zip(places.chunks_exact_mut(columns));
-        for (index, (best, places)) in lines.enumerate() {
-            let (plane, row) = (index / rows, index % rows);
-            let plane = &values(&x)[plane * height * width..(plane + 1) * height * width];
-            // All windows of a line at once, one place of the kernel after the other: no branches.
-            for i in 0..kernel[0] {
-                for j in 0..kernel[1] {
-                    let start = (row * stride[0] + i * dilation[0]) * width + j * dilation[1];
-                    let line = plane[start..].iter().step_by(stride[1]);
-                    for (column, ((best, place), &value)) in
-                        best.iter_mut().zip(&mut *places).zip(line).enumerate()
-                    {
-                        // Not a number wins, as everywhere.
-                        let wins = (value > *best) | value.is_nan() | (i + j == 0);
-                        *best = if wins { value } else { *best };
-                        *place = if wins { (start + column * stride[1]) as u32 } else { *place };
-                    }
-                }
-            }
-        }
-        (tensor(out, &[batch, channels, rows, columns]), Origin { places: places.into(), shape: input })
+        let x = channels_last(x);
+        let shape @ [batch, channels, height, width] = shape(&x);
+        let [rows, columns] = self.output([height, width]);
+        let count = batch * rows * columns * channels;
+        let (mut out, mut places) = (vec![0.0f32; count], vec![0u32; count]);
+        let values = values(&x);
+        best(
+            #[inline(always)]
+            || {
+                self.each(
+                    shape,
+                    #[inline(always)]
+                    |pixel, place, from| {
+                        let from = &values[from * channels..(from + 1) * channels];
+                        let to = pixel * channels..(pixel + 1) * channels;
+                        if place == 0 {
+                            return out[to].copy_from_slice(from);
+                        }
+                        let best = out[to.clone()].iter_mut().zip(&mut places[to]);
+                        for ((best, at), &value) in best.zip(from) {
+                            // Not a number wins, as everywhere.
+                            let wins = (value > *best) | value.is_nan();
+                            *best = if wins { value } else { *best };
+                            *at = if wins { place as u32 } else { *at };
+                        }
+                    },
+                );
+            },
+        );
+        let out = planes_last(out, [batch, channels, rows, columns]);
+        (out, Origin { places: places.into(), shape })
     }
 
     fn backward(&self, origin: Origin, gradient: FlexTensor, _: [bool; 1]) -> [Option<FlexTensor>; 1] {
-        let gradient = dense(gradient);
-        let [batch, channels, height, width] = origin.shape;
-        let each = origin.places.len() / (batch * channels);
-        let mut out = vec![0.0; batch * channels * height * width];
-        let slopes = values(&gradient).chunks_exact(each).zip(origin.places.chunks_exact(each));
-        for (plane, (slopes, places)) in out.chunks_exact_mut(height * width).zip(slopes) {
-            slopes.iter().zip(places).for_each(|(slope, &place)| plane[place as usize] += slope);
-        }
-        [Some(tensor(out, &origin.shape))]
+        let gradient = channels_last(gradient);
+        let channels = origin.shape[1];
+        let mut out = vec![0.0; origin.shape.iter().product()];
+        let (slopes, places) = (values(&gradient), &origin.places);
+        best(
+            #[inline(always)]
+            || {
+                self.each(
+                    origin.shape,
+                    #[inline(always)]
+                    |pixel, place, to| {
+                        let from = pixel * channels..(pixel + 1) * channels;
+                        let to = &mut out[to * channels..(to + 1) * channels];
+                        let slopes = slopes[from.clone()].iter().zip(&places[from]);
+                        for (to, (slope, &at)) in to.iter_mut().zip(slopes) {
+                            *to += if at == place as u32 { *slope } else { 0.0 };
+                        }
+                    },
+                );
+            },
+        );
+        [Some(planes_last(out, origin.shape))]
     }
 }

@@ -2,9 +2,10 @@
 
 use burn_flex::FlexTensor;
 
+use super::Fused;
 use super::activation::{sigmoid_all, tanh_all};
 use super::gemm::{Into, Matrix, multiply};
-use super::{Fused, dense, shape, tensor, values};
+use super::layout::{dense, shape, tensor, values};
 use crate::kernel::{Activation, Cell};
 
 #[derive(Debug, Clone)]
