@@ -1,6 +1,6 @@
 //! Writing weights back into the file they came from.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use prost::Message;
 use tract_onnx::pb;
@@ -61,28 +61,38 @@ pub(crate) fn fill(stripped: &pb::ModelProto, parameters: &[Parameter], weights:
 }
 
 /// The file with its parameters as further inputs, in canonical order after its own.
+///
+/// They get names of their own: tract calls what it makes of a node after it, such as the bias of `conv1` `conv1.bias`.
 pub(crate) fn without(stripped: &pb::ModelProto, parameters: &[Parameter]) -> pb::ModelProto {
     let mut file = stripped.clone();
-    let names: HashSet<&str> = parameters.iter().map(|p| p.name.as_str()).collect();
+    let new_name = |index: usize| format!("evenhand parameter {index}");
+    let places: HashMap<&str, usize> =
+        parameters.iter().enumerate().map(|(index, p)| (p.name.as_str(), index)).collect();
     let graph = file.graph.get_or_insert_default();
-    graph.initializer.retain(|tensor| !names.contains(tensor.name.as_str()));
-    graph.input.retain(|input| !names.contains(input.name.as_str()));
-    graph.node.retain(|node| node.op_type != "Constant" || !names.contains(node.output[0].as_str()));
-    graph.input.extend(parameters.iter().map(input));
+    graph.initializer.retain(|tensor| !places.contains_key(tensor.name.as_str()));
+    graph.input.retain(|input| !places.contains_key(input.name.as_str()));
+    graph.node.retain(|node| node.op_type != "Constant" || !places.contains_key(node.output[0].as_str()));
+    for input in graph.node.iter_mut().flat_map(|node| &mut node.input) {
+        if let Some(&index) = places.get(input.as_str()) {
+            *input = new_name(index);
+        }
+    }
+    graph.input.extend(parameters.iter().enumerate().map(|(index, p)| input(new_name(index), &p.shape)));
     file
 }
 
-fn input(parameter: &Parameter) -> pb::ValueInfoProto {
-    use pb::tensor_shape_proto::{Dimension, dimension::Value};
+fn input(name: String, shape: &[usize]) -> pb::ValueInfoProto {
+    use pb::tensor_shape_proto::Dimension;
+    use pb::tensor_shape_proto::dimension::Value;
     let dimension =
         |&size: &usize| Dimension { value: Some(Value::DimValue(size as i64)), ..Default::default() };
     let tensor = pb::type_proto::Tensor {
         elem_type: pb::tensor_proto::DataType::Float as i32,
-        shape: Some(pb::TensorShapeProto { dim: parameter.shape.iter().map(dimension).collect() }),
+        shape: Some(pb::TensorShapeProto { dim: shape.iter().map(dimension).collect() }),
     };
     let value = Some(pb::type_proto::Value::TensorType(tensor));
     pb::ValueInfoProto {
-        name: parameter.name.clone(),
+        name,
         r#type: Some(pb::TypeProto { value, ..Default::default() }),
         ..Default::default()
     }

@@ -69,7 +69,7 @@ pub(crate) fn read<T: DeserializeOwned>(stdin: impl BufRead) -> Result<T, CalcEr
     let mut json = serde_json::Deserializer::from_reader(stdin);
     let question =
         serde_path_to_error::deserialize(&mut json).map_err(|error| match error.path().to_string() {
-            whole if whole == "." => CalcError::Question(error.into_inner()),
+            whole if whole == "." || whole == "?" => CalcError::Question(error.into_inner()),
             field => CalcError::Field { field, error: error.into_inner() },
         })?;
     json.end()?;
