@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use evenhand_models::{Batch, Loss, Model, ModelError, Targets, Trainer};
+use evenhand_models::{Model, ModelError, Targets, Trainer};
 use evenhand_node::source::household::Household;
 use evenhand_node::window::{Series, SeriesSettings};
 use rand::seq::index;
@@ -18,10 +18,22 @@ use rayon::prelude::*;
 /// Beyond so many samples the union is represented by a random part of it.
 const SAMPLES_MAX: usize = 512;
 
+/// How well the model that a node holds does on what comes next.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Online {
+    /// Its mean squared error on normalised values.
+    pub loss: f64,
+    /// Its mean absolute error in shares of what was measured.
+    pub mape: f64,
+}
+
+impl Online {
+    const UNKNOWN: Self = Self { loss: f64::NAN, mape: f64::NAN };
+}
+
 /// Watches a fleet of simulated households.
 pub struct Observer {
     model: Model,
-    loss: Loss,
     houses: Vec<House>,
     readings_a_round: usize,
     /// The version each node holds, by the round in which it was handed out.
@@ -42,7 +54,6 @@ impl Observer {
     /// Watches `households`, all of which hold `initial` until they are given something else.
     pub fn new(
         model: Model,
-        loss: Loss,
         households: Vec<Household>,
         series: &SeriesSettings,
         readings_a_round: usize,
@@ -51,7 +62,6 @@ impl Observer {
         let initial: Arc<[f32]> = model.initial_weights().into();
         let mut observer = Self {
             model,
-            loss,
             held: vec![0; households.len()],
             houses: (households.into_iter())
                 .map(|household| House { household, series: Series::new(series.clone()), next: 0 })
@@ -64,86 +74,108 @@ impl Observer {
         observer
     }
 
-    /// Rounds must come in order. Each of `drawn` was given `weights`; returns the online loss of every node.
+    /// Rounds must come in order. Each of `drawn` was given `weights`; returns the performance of every node.
     pub fn round(
         &mut self,
         round: u32,
         drawn: &[usize],
         weights: Arc<[f32]>,
-    ) -> Result<Vec<f64>, ModelError> {
+    ) -> Result<Vec<Online>, ModelError> {
         drawn.iter().for_each(|&node| self.held[node] = round);
         self.versions.insert(round, weights);
         self.versions.retain(|version, _| self.held.contains(version));
-        let Some(batch) = self.advance() else { return Ok(vec![f64::NAN; self.held.len()]) };
-        let losses: BTreeMap<u32, f64> = self
+        let Some(ahead) = self.advance() else { return Ok(vec![Online::UNKNOWN; self.held.len()]) };
+        let scores: BTreeMap<u32, Online> = self
             .versions
             .par_iter()
             .map_init(
                 || Trainer::new(&self.model),
-                |trainer, (version, weights)| {
-                    trainer
-                        .evaluate(weights, &batch, self.loss)
-                        .map(|scored| (*version, f64::from(scored.loss)))
-                },
+                |trainer, (version, weights)| Ok((*version, ahead.score(trainer, weights)?)),
             )
-            .collect::<Result<_, _>>()?;
-        Ok(self.held.iter().map(|version| losses[version]).collect())
+            .collect::<Result<_, ModelError>>()?;
+        Ok(self.held.iter().map(|version| scores[version]).collect())
     }
 
     /// Lets one round's clean readings in, and gathers the union of the batches they make.
-    fn advance(&mut self) -> Option<Batch> {
+    fn advance(&mut self) -> Option<Ahead> {
         let count = self.readings_a_round;
-        let batches: Vec<Batch> =
+        let parts: Vec<Ahead> =
             self.houses.par_iter_mut().filter_map(|house| house.next_batch(count)).collect();
-        let union = united(batches)?;
-        Some(thinned(union, SAMPLES_MAX, &mut self.rng))
+        Some(parts.into_iter().reduce(Ahead::unite)?.thinned(SAMPLES_MAX, &mut self.rng))
     }
 }
 
 impl House {
-    fn next_batch(&mut self, count: usize) -> Option<Batch> {
+    fn next_batch(&mut self, count: usize) -> Option<Ahead> {
         for index in self.next..self.next + count as u64 {
             self.series.add(self.household.clean(index));
         }
         self.next += count as u64;
         let taken = self.series.batch(count)?;
         self.series.mark_used(taken.upto);
-        Some(taken.batch)
+        let Targets::Values(targets) = taken.batch.targets else { return None };
+        let normaliser = self.series.normaliser();
+        let scale = (normaliser.mean(), normaliser.deviation());
+        Some(Ahead {
+            inputs: taken.batch.inputs,
+            shape: taken.batch.shape,
+            scales: vec![scale; targets.len()],
+            targets,
+        })
     }
 }
 
-/// All samples of batches of one shape.
-fn united(batches: Vec<Batch>) -> Option<Batch> {
-    let mut batches = batches.into_iter();
-    let mut union = batches.next()?;
-    for batch in batches {
-        union.shape[0] += batch.shape[0];
-        union.inputs.extend(batch.inputs);
-        if let (Targets::Values(all), Targets::Values(more)) = (&mut union.targets, batch.targets) {
-            all.extend(more);
+/// What comes next: samples, and how each was normalised.
+struct Ahead {
+    inputs: Vec<f32>,
+    shape: Vec<usize>,
+    targets: Vec<f32>,
+    /// Mean and deviation of the household that a sample comes from.
+    scales: Vec<(f64, f64)>,
+}
+
+impl Ahead {
+    /// All samples of both, which are of one shape.
+    fn unite(mut self, more: Self) -> Self {
+        self.shape[0] += more.shape[0];
+        self.inputs.extend(more.inputs);
+        self.targets.extend(more.targets);
+        self.scales.extend(more.scales);
+        self
+    }
+
+    /// At most `samples_max` samples, chosen without replacement.
+    fn thinned(self, samples_max: usize, rng: &mut ChaCha8Rng) -> Self {
+        let samples = self.targets.len();
+        if samples <= samples_max {
+            return self;
+        }
+        let length = self.inputs.len() / samples;
+        let chosen = index::sample(rng, samples, samples_max);
+        let mut shape = self.shape.clone();
+        shape[0] = samples_max;
+        Self {
+            inputs: chosen
+                .iter()
+                .flat_map(|sample| &self.inputs[sample * length..][..length])
+                .copied()
+                .collect(),
+            shape,
+            targets: chosen.iter().map(|sample| self.targets[sample]).collect(),
+            scales: chosen.iter().map(|sample| self.scales[sample]).collect(),
         }
     }
-    Some(union)
-}
 
-/// At most `samples_max` samples, chosen without replacement.
-fn thinned(union: Batch, samples_max: usize, rng: &mut ChaCha8Rng) -> Batch {
-    let samples = union.shape[0];
-    let Targets::Values(targets) = &union.targets else { return union };
-    if samples <= samples_max {
-        return union;
-    }
-    let length = union.inputs.len() / samples;
-    let chosen = index::sample(rng, samples, samples_max);
-    let mut shape = union.shape.clone();
-    shape[0] = samples_max;
-    Batch {
-        inputs: chosen
-            .iter()
-            .flat_map(|sample| &union.inputs[sample * length..][..length])
-            .copied()
-            .collect(),
-        shape,
-        targets: Targets::Values(chosen.iter().map(|sample| targets[sample]).collect()),
+    fn score(&self, trainer: &mut Trainer, weights: &[f32]) -> Result<Online, ModelError> {
+        let (outputs, _) = trainer.forward(weights, &self.inputs, &self.shape)?;
+        let error = |((output, target), (mean, deviation)): ((&f32, &f32), &(f64, f64))| {
+            let measured = mean + deviation * f64::from(*target);
+            (deviation * f64::from(output - target) / measured).abs()
+        };
+        let errors = outputs.iter().zip(&self.targets).zip(&self.scales).map(error);
+        let squares =
+            outputs.iter().zip(&self.targets).map(|(output, target)| f64::from(output - target).powi(2));
+        let count = self.targets.len() as f64;
+        Ok(Online { loss: squares.sum::<f64>() / count, mape: errors.sum::<f64>() / count })
     }
 }

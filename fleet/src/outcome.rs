@@ -43,6 +43,8 @@ pub struct Round {
     pub p_value: Option<f64>,
     /// Loss of each node's held model on everybody's next, clean readings.
     pub online_losses: Vec<f64>,
+    /// The same in shares of what was measured: the mean absolute percentage error, as a fraction.
+    pub online_mapes: Vec<f64>,
 }
 
 /// How a run ended.
@@ -151,6 +153,8 @@ pub struct NodeFigures {
     pub longest_staleness: u32,
     /// Mean over rounds of its held model's loss on everybody's next readings.
     pub online_loss: f64,
+    /// Mean over rounds of its held model's absolute error in shares of what was measured.
+    pub online_mape: f64,
 }
 
 /// The run in numbers, named as in the JSON object.
@@ -166,6 +170,8 @@ pub struct Figures {
     pub online_loss: Option<Summary>,
     /// The standard deviation in `online_loss`.
     pub online_loss_std: Option<f64>,
+    /// Online error in shares of what was measured, over nodes.
+    pub online_mape: Option<Summary>,
     /// The round after which the stop rule ended exploring.
     pub t_alpha: Option<u32>,
     /// Share of the noisier half of the nodes that is found in the lower half of the standings.
@@ -242,12 +248,14 @@ impl Outcome {
         let drew = self.rounds.iter().any(|round| round.stage == Stage::Exploiting);
         let staleness: Vec<f64> = nodes.iter().map(|node| node.mean_staleness).collect();
         let online_loss = Summary::of(&losses).filter(|_| !self.rounds.is_empty());
+        let mapes: Vec<f64> = nodes.iter().map(|node| node.online_mape).collect();
         Figures {
             rho_loss: measures::pearson(&zetas, &losses).filter(|_| drew),
             rho_staleness: measures::pearson(&zetas, &staleness).filter(|_| drew),
             rho_accuracy: None,
             online_loss,
             online_loss_std: online_loss.map(|loss| loss.std),
+            online_mape: Summary::of(&mapes).filter(|_| !self.rounds.is_empty()),
             t_alpha: self.t_alpha(),
             recall: self.recall(&nodes),
             henze_zirkler: self.henze_zirkler(),
@@ -269,6 +277,9 @@ impl Outcome {
             .map(|(_, waits)| waits[index])
             .collect();
         let mean = |sum: f64, count: usize| if count == 0 { 0.0 } else { sum / count as f64 };
+        let over_rounds = |of: fn(&Round) -> &Vec<f64>| {
+            mean(self.rounds.iter().map(|r| of(r)[index]).sum(), self.rounds.len())
+        };
         NodeFigures {
             id: member.id.clone(),
             zeta: member.zeta,
@@ -278,10 +289,8 @@ impl Outcome {
                 as u32,
             mean_staleness: mean(drawing.iter().copied().map(f64::from).sum(), drawing.len()),
             longest_staleness: waits.iter().map(|waits| waits[index]).max().unwrap_or(0),
-            online_loss: mean(
-                self.rounds.iter().map(|round| round.online_losses[index]).sum(),
-                self.rounds.len(),
-            ),
+            online_loss: over_rounds(|round| &round.online_losses),
+            online_mape: over_rounds(|round| &round.online_mapes),
         }
     }
 

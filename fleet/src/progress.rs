@@ -148,6 +148,7 @@ mod tests {
             sampling_probabilities: vec![1.0 / 3.0; 3],
             p_value: None,
             online_losses: vec![0.0; 3],
+            online_mapes: vec![0.0; 3],
         }
     }
 

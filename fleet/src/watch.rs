@@ -65,6 +65,7 @@ impl<W: Write> Watch<W> {
             sampling_probabilities: vec![0.0; nodes],
             p_value: record.verdict.as_ref().and_then(|verdict| verdict.p_value),
             online_losses: Vec::new(),
+            online_mapes: Vec::new(),
         };
         for node in &record.nodes {
             let Some(&position) = self.positions.get(node.node.as_str()) else { continue };
@@ -79,7 +80,9 @@ impl<W: Write> Watch<W> {
         }
         round.drawn.sort_unstable();
         let given = std::mem::replace(&mut self.latest, closed.weights.shared());
-        round.online_losses = self.observer.round(round.round, &round.drawn, given)?;
+        let online = self.observer.round(round.round, &round.drawn, given)?;
+        round.online_losses = online.iter().map(|online| online.loss).collect();
+        round.online_mapes = online.iter().map(|online| online.mape).collect();
         self.p_value = round.p_value.or(self.p_value);
         self.progress.round(&self.settings, &self.ids, &round, self.p_value);
         self.rounds.push(round);

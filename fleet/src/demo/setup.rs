@@ -4,7 +4,7 @@ use evenhand_coordinator::fairness::{Appraisal, Estimator, SamplerKind};
 use evenhand_coordinator::federation::{
     self, Admission, Blueprint, Exploitation, Exploration, General, Rules, Training,
 };
-use evenhand_models::{LoadOptions, Loss, Model, shipped};
+use evenhand_models::{LoadOptions, Model, shipped};
 use evenhand_node::source::household::{Household, HouseholdSettings};
 use evenhand_node::window::SeriesSettings;
 use evenhand_protocol::identity::{Digest, FederationId, NodeId};
@@ -55,8 +55,7 @@ impl Plan {
             })
             .collect::<Result<_, FleetError>>()?;
         let households = houses.iter().map(|house| Household::new(house.household.clone())).collect();
-        let observer =
-            Observer::new(model, Loss::Mse, households, &series, READINGS_A_ROUND, self.settings.seed);
+        let observer = Observer::new(model, households, &series, READINGS_A_ROUND, self.settings.seed);
         let fleet = Fleet {
             rules: Rules::new(self.rules(federation))?,
             blueprint,

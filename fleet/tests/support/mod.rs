@@ -33,6 +33,7 @@ pub(crate) fn small() -> Outcome {
         sampling_probabilities: vec![0.5, 0.3, 0.2],
         p_value,
         online_losses: online.to_vec(),
+        online_mapes: online.to_vec(),
     };
     Outcome {
         settings: settings(4, 2),
@@ -72,6 +73,7 @@ pub(crate) fn drawn_by(nodes: usize, rounds: u32, mut draw: impl FnMut(u32) -> V
                 p_value: (round <= explored && round > 2)
                     .then(|| 0.75 * f64::from(round) / f64::from(explored)),
                 online_losses: held.iter().map(|&version| 0.1 + 1.0 / f64::from(version)).collect(),
+                online_mapes: held.iter().map(|&version| 0.05 + 0.5 / f64::from(version)).collect(),
             }
         })
         .collect();
