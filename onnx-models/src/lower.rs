@@ -349,6 +349,11 @@ impl Node<'_, '_> {
         Ok(Float { slot: output, shape, constant: None })
     }
 
+    /// Counts a tensor that a kernel needs for itself towards the limits.
+    pub(crate) fn reserve(&mut self, shape: &[usize]) -> NodeResult<()> {
+        self.builder.slot(shape).map(drop)
+    }
+
     pub(crate) fn constant(&mut self, shape: Vec<usize>, data: Arc<[f32]>) -> NodeResult<Float> {
         self.builder.constant(shape, data)
     }

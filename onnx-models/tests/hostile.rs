@@ -7,10 +7,10 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 use evenhand_models::{
-    Batch, Limits, LoadOptions, Loss, Model, ModelError, Predictor, Targets, Trainer, shipped,
+    Batch, DefaultBackend, Engine, Limits, LoadOptions, Loss, Model, ModelError, Predictor, Targets, shipped,
 };
 use prost::Message;
-use support::{Attr, Builder, Dim, next};
+use support::{Attr, Builder, Dim, next, trainer};
 use tract_onnx::pb;
 
 /// Counts what this thread allocates and remembers the most.
@@ -58,11 +58,15 @@ const MEMORY_MAX: isize = 256 << 20;
 
 /// Loads, trains and runs; any outcome but a panic is fine.
 fn exercise(bytes: &[u8]) -> Result<(), ModelError> {
+    exercise_on::<DefaultBackend>(bytes)
+}
+
+fn exercise_on<B: Engine>(bytes: &[u8]) -> Result<(), ModelError> {
     let model = Model::load(bytes, &options())?;
     let shape: Vec<usize> = model.input_shape().iter().map(|size| size.unwrap_or(2)).collect();
     let inputs = vec![0.25; shape.iter().product()];
     let weights = model.initial_weights();
-    let mut trainer = Trainer::new(&model);
+    let mut trainer = trainer::<B>(&model);
     let (output, _) = trainer.forward(&weights, &inputs, &shape)?;
     let batch = Batch { inputs, shape, targets: Targets::Values(vec![0.5; output.len()]) };
     let update = trainer.gradient(&weights, &batch, Loss::Mse)?;
@@ -230,6 +234,19 @@ fn ten_thousand_mutations_never_panic_and_stay_within_memory() {
     assert!(worked > 500 && refused > 500, "{worked} worked, {refused} were refused");
 }
 
+/// The models that the other backend computes in no time.
+#[cfg(feature = "ndarray")]
+#[test]
+fn mutations_never_panic_on_the_other_backend_either() {
+    let mut seed = 20_230_723;
+    for _ in 0..500 {
+        for name in ["electricity-rnn", "hft-mlp", "dqn-grid"] {
+            let bytes = mutate(shipped::by_name(name).unwrap(), &mut seed);
+            within_memory(name, || drop(exercise_on::<evenhand_models::backend::NdArray>(&bytes)));
+        }
+    }
+}
+
 fn refusal(b: &Builder) -> String {
     exercise(&b.bytes()).unwrap_err().to_string()
 }
@@ -328,6 +345,14 @@ fn huge_dimensions_are_refused_before_anything_is_allocated() {
         let huge = Attr::Ints(vec![0, 0, 1 << 60, 0]);
         b.node("Conv", &["m", "w"], &["y"], &[("pads", huge)]);
         assert!(refusal(&b).contains("attribute `pads`"));
+
+        // Few outputs, but a border of billions of zeros.
+        let mut b = Builder::new(13);
+        b.input("x", &[Dim::Free("batch"), Dim::Fixed(1), Dim::Fixed(8), Dim::Fixed(8)]);
+        b.floats("w", &[1, 1, 3, 3], &[1.0; 9]).output("y");
+        let far = |count| Attr::Ints(vec![60_000; count]);
+        b.node("Conv", &["x", "w"], &["y"], &[("pads", far(4)), ("strides", far(2))]);
+        assert!(refusal(&b).contains("tensor_elements_max"), "{}", refusal(&b));
     });
 }
 

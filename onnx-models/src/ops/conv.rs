@@ -147,6 +147,11 @@ impl Conv {
             return shapes(format!("bias {:?} for {outputs} channels", bias.shape));
         }
         let mut axes = self.window.resolve(&x.shape[2..], &w.shape[2..], false)?;
+        if axes.iter().any(|axis| axis.begin + axis.end > 0) {
+            let mut padded = x.shape.clone();
+            padded[2..].iter_mut().zip(&axes).for_each(|(size, axis)| *size += axis.begin + axis.end);
+            node.reserve(&padded)?;
+        }
         let mut shape = vec![x.shape[0], outputs];
         shape.extend(axes.iter().map(|axis| axis.output));
         let (x, w) = (node.planar(&x, &mut axes)?, node.planar(&w, &mut Vec::new())?);

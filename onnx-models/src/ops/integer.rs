@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::error::{NodeError, NodeResult, shapes};
 use crate::lower::{Ints, Known, Node};
 use crate::ops::Kind;
-use crate::ops::elementwise::broadcast_shape;
+use crate::ops::broadcast;
 use crate::ops::layout::sizes;
 use crate::proto::{Data, Tensor};
 use crate::reader::{Reader, refuse};
@@ -141,13 +141,14 @@ impl Integer {
                 Ints::new(vec![data.len()], data)?.into()
             }
             Integer::Equal => {
-                broadcast(&node.ints(0)?, &node.ints(1)?, |a, b| Some(i64::from(a == b)))?.into()
+                broadcast::integers(&node.ints(0)?, &node.ints(1)?, |a, b| Some(i64::from(a == b)))?.into()
             }
             Integer::Where => {
                 let [condition, yes, no] = [node.ints(0)?, node.ints(1)?, node.ints(2)?];
-                let shape = broadcast_shape(&broadcast_shape(&condition.shape, &yes.shape)?, &no.shape)?;
+                let shape = broadcast::shape(&broadcast::shape(&condition.shape, &yes.shape)?, &no.shape)?;
                 let ones = Ints::filled(shape, 1)?;
-                let [condition, yes, no] = [condition, yes, no].map(|v| broadcast(&v, &ones, |a, _| Some(a)));
+                let [condition, yes, no] =
+                    [condition, yes, no].map(|v| broadcast::integers(&v, &ones, |a, _| Some(a)));
                 let (mut out, yes, no) = (condition?, yes?, no?);
                 for (i, value) in out.data.iter_mut().enumerate() {
                     *value = if *value != 0 { yes.data[i] } else { no.data[i] };
@@ -167,30 +168,4 @@ pub(crate) fn same_kind(inputs: &[Option<Kind>]) -> NodeResult<()> {
             Err(NodeError::Input { index, why: "is not of the same type as the first".to_owned() })
         }
     }
-}
-
-/// An element-wise operation on integers, with broadcasting; `None` is an overflow or a division by zero.
-pub(crate) fn broadcast(a: &Ints, b: &Ints, f: impl Fn(i64, i64) -> Option<i64>) -> NodeResult<Ints> {
-    let shape = broadcast_shape(&a.shape, &b.shape)?;
-    let elements = Ints::filled(shape.clone(), 0)?.data.len();
-    let index = |ints: &Ints, mut flat: usize| {
-        let (mut offset, mut stride) = (0, 1);
-        for i in 0..shape.len() {
-            let place = shape.len() - 1 - i;
-            let coordinate = flat % shape[place];
-            flat /= shape[place];
-            if let Some(own) = (ints.shape.len()).checked_sub(i + 1) {
-                if ints.shape[own] != 1 {
-                    offset += coordinate * stride;
-                }
-                stride *= ints.shape[own];
-            }
-        }
-        offset
-    };
-    let value = |i| f(a.data[index(a, i)], b.data[index(b, i)]);
-    let data = (0..elements).map(value).collect::<Option<Vec<_>>>();
-    let data =
-        data.ok_or_else(|| NodeError::Shapes("an integer overflows or is divided by zero".to_owned()))?;
-    Ints::new(shape, data)
 }

@@ -4,7 +4,7 @@ use crate::error::{NodeError, NodeResult, shapes};
 use crate::kernel::Kernel;
 use crate::lower::{Float, Ints, Known, Node};
 use crate::ops::axis;
-use crate::ops::elementwise::broadcast_shape;
+use crate::ops::broadcast;
 use crate::reader::{Reader, refuse};
 
 #[derive(Debug, Clone, PartialEq)]
@@ -201,7 +201,7 @@ impl Layout {
             }
             Layout::Expand => {
                 let wanted = sizes(&node.ints(1)?.data)?;
-                let target = broadcast_shape(&shape, &wanted)?;
+                let target = broadcast::shape(&shape, &wanted)?;
                 match &x {
                     Known::Float(x) if x.shape == target => Ok(vec![x.clone().into()]),
                     Known::Float(x) => {
@@ -212,7 +212,7 @@ impl Layout {
                     }
                     Known::Int(x) => {
                         let ones = Ints::filled(target, 1)?;
-                        Ok(vec![super::integer::broadcast(x, &ones, |a, _| Some(a))?.into()])
+                        Ok(vec![broadcast::integers(x, &ones, |a, _| Some(a))?.into()])
                     }
                 }
             }

@@ -3,7 +3,7 @@
 use crate::error::{NodeResult, shapes};
 use crate::kernel::{self, Kernel};
 use crate::lower::{Float, Known, Node};
-use crate::ops::elementwise::broadcast_shape;
+use crate::ops::broadcast;
 use crate::reader::Reader;
 
 /// α·A'·B' + β·C, where ' transposes if asked to.
@@ -41,7 +41,7 @@ impl Gemm {
         }
         let shape = vec![a.shape[0], columns];
         let c = match c {
-            Some(c) if broadcast_shape(&shape, &c.shape).as_ref() != Ok(&shape) => {
+            Some(c) if broadcast::shape(&shape, &c.shape).as_ref() != Ok(&shape) => {
                 return shapes(format!("{:?} does not broadcast to {shape:?}", c.shape));
             }
             Some(c) if self.beta != 1.0 => Some(node.unary(kernel::Unary::MulScalar(self.beta), &c)?),
@@ -108,7 +108,7 @@ fn product(node: &mut Node<'_, '_>, a: &Float, b: &Float) -> NodeResult<Float> {
         shape[ra - 1] = n;
         return node.reshape(&out, shape);
     }
-    let mut shape = broadcast_shape(&a.shape[..ra - 2], &b.shape[..rb - 2])?;
+    let mut shape = broadcast::shape(&a.shape[..ra - 2], &b.shape[..rb - 2])?;
     shape.extend([m, n]);
     let (a, b) = (node.raise(a, shape.len())?, node.raise(b, shape.len())?);
     node.emit(Kernel::MatMul, &[&a, &b], shape)

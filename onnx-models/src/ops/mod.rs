@@ -1,6 +1,7 @@
 //! The operators: each family reads its attributes once at load time, and lowers itself to kernels once the input's
 //! shape is known.
 
+pub(crate) mod broadcast;
 pub(crate) mod conv;
 pub(crate) mod elementwise;
 pub(crate) mod integer;
@@ -14,6 +15,7 @@ pub(crate) mod regularize;
 pub(crate) mod softmax;
 
 use crate::error::{NodeError, NodeResult};
+use crate::kernel;
 use crate::lower::{Known, Node};
 use crate::reader::Reader;
 
@@ -151,7 +153,7 @@ impl Op {
                 integer::same_kind(inputs)?;
                 op.kind(first.ok_or_else(missing)?)
             }
-            Op::Unary(elementwise::Unary::Neg) => first.ok_or_else(missing),
+            Op::Unary(elementwise::Unary(kernel::Unary::Neg)) => first.ok_or_else(missing),
             // ratio and training_mode: a float and a boolean.
             Op::Dropout(_) => floats(&inputs[..inputs.len().min(2)]),
             _ => floats(inputs),
@@ -193,7 +195,7 @@ impl Op {
         match self {
             Op::BatchNormalization(_) => input < 3,
             Op::Clip(_) | Op::Dropout(_) => input < 1,
-            Op::Binary(elementwise::Binary::Pow) => input < 1,
+            Op::Binary(elementwise::Binary(kernel::Binary::Pow)) => input < 1,
             _ => true,
         }
     }

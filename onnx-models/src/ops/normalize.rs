@@ -4,7 +4,7 @@ use crate::error::{NodeResult, shapes};
 use crate::kernel::{Binary, Unary};
 use crate::lower::{Known, Node};
 use crate::ops::axis;
-use crate::ops::elementwise::broadcast_shape;
+use crate::ops::broadcast;
 use crate::reader::{Reader, refuse};
 
 /// Batch normalisation with the statistics in the file.
@@ -67,7 +67,7 @@ impl Layer {
         let (x, scale, bias) = (node.float(0)?, node.float(1)?, node.float_or_none(2)?);
         let axes: Vec<usize> = (axis(self.axis, x.shape.len())?..x.shape.len()).collect();
         for operand in [Some(&scale), bias.as_ref()].into_iter().flatten() {
-            if broadcast_shape(&x.shape, &operand.shape).as_ref() != Ok(&x.shape) {
+            if broadcast::shape(&x.shape, &operand.shape).as_ref() != Ok(&x.shape) {
                 return shapes(format!("{:?} does not broadcast to {:?}", operand.shape, x.shape));
             }
         }

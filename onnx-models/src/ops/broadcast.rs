@@ -1,0 +1,63 @@
+//! Operands of different shapes made to fit, numpy's way: dimensions align from the right, and size 1 stretches.
+
+use crate::error::{NodeError, NodeResult, shapes};
+use crate::kernel::{self, Kernel};
+use crate::lower::{Float, Ints, Node};
+
+/// The shape that two shapes broadcast to.
+pub(crate) fn shape(a: &[usize], b: &[usize]) -> NodeResult<Vec<usize>> {
+    let rank = a.len().max(b.len());
+    let at = |shape: &[usize], i: usize| (i + shape.len()).checked_sub(rank).map_or(1, |i| shape[i]);
+    let dimension = |i| match (at(a, i), at(b, i)) {
+        (m, n) if m == n => Ok(m),
+        (1, n) => Ok(n),
+        (m, 1) => Ok(m),
+        _ => shapes(format!("{a:?} and {b:?} do not broadcast")),
+    };
+    (0..rank).map(dimension).collect()
+}
+
+/// An element-wise operation on integers, with broadcasting; `None` is an overflow or a division by zero.
+pub(crate) fn integers(a: &Ints, b: &Ints, f: impl Fn(i64, i64) -> Option<i64>) -> NodeResult<Ints> {
+    let shape = shape(&a.shape, &b.shape)?;
+    let elements = Ints::filled(shape.clone(), 0)?.data.len();
+    let index = |ints: &Ints, mut flat: usize| {
+        let (mut offset, mut stride) = (0, 1);
+        for i in 0..shape.len() {
+            let place = shape.len() - 1 - i;
+            let coordinate = flat % shape[place];
+            flat /= shape[place];
+            if let Some(own) = (ints.shape.len()).checked_sub(i + 1) {
+                if ints.shape[own] != 1 {
+                    offset += coordinate * stride;
+                }
+                stride *= ints.shape[own];
+            }
+        }
+        offset
+    };
+    let value = |i| f(a.data[index(a, i)], b.data[index(b, i)]);
+    let data = (0..elements).map(value).collect::<Option<Vec<_>>>();
+    let data =
+        data.ok_or_else(|| NodeError::Shapes("an integer overflows or is divided by zero".to_owned()))?;
+    Ints::new(shape, data)
+}
+
+impl Node<'_, '_> {
+    /// An element-wise operation on operands of any ranks that broadcast.
+    pub(crate) fn binary(&mut self, kernel: kernel::Binary, a: &Float, b: &Float) -> NodeResult<Float> {
+        let shape = shape(&a.shape, &b.shape)?;
+        let (a, b) = (self.raise(a, shape.len())?, self.raise(b, shape.len())?);
+        self.emit(Kernel::Binary(kernel), &[&a, &b], shape)
+    }
+
+    /// Leading dimensions of size 1 until the rank is reached.
+    pub(crate) fn raise(&mut self, x: &Float, rank: usize) -> NodeResult<Float> {
+        if x.shape.len() >= rank {
+            return Ok(x.clone());
+        }
+        let mut shape = vec![1; rank - x.shape.len()];
+        shape.extend(&x.shape);
+        self.reshape(x, shape)
+    }
+}
