@@ -6,6 +6,8 @@
 
 mod support;
 
+use std::collections::HashSet;
+
 use evenhand_models::{Batch, Engine, LoadOptions, Loss, Model, Predictor, Targets};
 use support::Attr::{Float, Int, Ints, Tensor, Text, Texts};
 use support::{Builder, Dim, next, on_every_backend, trainer, uniform};
@@ -127,6 +129,13 @@ const CASES: &[Case] = &[
     case("MaxPool, overlapping, padded, dilated", 12, &[1, 2, 6, 6], |b, _| chain(b, "MaxPool", &[("kernel_shape", Ints(vec![3, 2])), ("strides", Ints(vec![2, 1])), ("pads", Ints(vec![1, 0, 1, 1])), ("dilations", Ints(vec![1, 2]))])),
     case("MaxPool, rounded up", 12, &[1, 1, 5, 5], |b, _| chain(b, "MaxPool", &[("kernel_shape", Ints(vec![2, 2])), ("strides", Ints(vec![2, 2])), ("ceil_mode", Int(1))])),
     case("MaxPool 1-D", 12, &[2, 2, 6], |b, _| chain(b, "MaxPool", &[("kernel_shape", Ints(vec![3])), ("strides", Ints(vec![3]))])),
+    case("Conv, more outputs than a register holds", 11, &[1, 3, 4, 5], |b, s| { random(b, s, "c", &[21]); random(b, s, "w", &[21, 3, 2, 2]); b.node("Conv", &["a", "w", "c"], &["y"], &[("pads", Ints(vec![1, 1, 0, 0]))]); }),
+    case("Conv, runs longer than a block", 11, &[2, 13, 3, 5], |b, s| with_weight(b, s, "Conv", &[2, 13, 2, 5], &[("pads", Ints(vec![0, 2, 0, 2]))])),
+    case("Conv in groups, strided and dilated", 11, &[2, 4, 6, 7], |b, s| { random(b, s, "c", &[6]); random(b, s, "w", &[6, 2, 2, 3]); b.node("Conv", &["a", "w", "c"], &["y"], &[("group", Int(2)), ("strides", Ints(vec![1, 2])), ("dilations", Ints(vec![2, 2])), ("pads", Ints(vec![1, 2, 1, 2]))]); }),
+    case("Tanh, then MaxPool", 12, &[1, 2, 4, 4], |b, _| { b.node("Tanh", &["a"], &["t"], &[]).node("MaxPool", &["t"], &["y"], &[("kernel_shape", Ints(vec![2, 2]))]); }),
+    case("Neg, then MaxPool", 12, &[1, 2, 4, 4], |b, _| { b.node("Neg", &["a"], &["t"], &[]).node("MaxPool", &["t"], &["y"], &[("kernel_shape", Ints(vec![2, 2]))]); }),
+    case("LeakyRelu that falls, then MaxPool", 16, &[1, 2, 4, 4], |b, _| { b.node("LeakyRelu", &["a"], &["t"], &[("alpha", Float(-0.3))]).node("MaxPool", &["t"], &["y"], &[("kernel_shape", Ints(vec![2, 2])), ("strides", Ints(vec![2, 2]))]); }),
+    case("Sigmoid that is needed besides MaxPool", 12, &[1, 2, 3, 3], |b, _| { b.node("Sigmoid", &["a"], &["t"], &[]).node("MaxPool", &["t"], &["m"], &[("kernel_shape", Ints(vec![3, 3]))]).node("Mul", &["t", "m"], &["y"], &[]); }),
     case("AveragePool", 11, &[2, 2, 4, 4], |b, _| chain(b, "AveragePool", &[("kernel_shape", Ints(vec![2, 2])), ("strides", Ints(vec![2, 2]))])),
     case("AveragePool, padding not counted", 11, &[1, 1, 4, 5], |b, _| chain(b, "AveragePool", &[("kernel_shape", Ints(vec![3, 3])), ("strides", Ints(vec![2, 2])), ("pads", Ints(vec![1, 1, 1, 1]))])),
     case("AveragePool, padding counted", 11, &[1, 1, 4, 5], |b, _| chain(b, "AveragePool", &[("kernel_shape", Ints(vec![3, 3])), ("strides", Ints(vec![2, 2])), ("pads", Ints(vec![1, 1, 1, 1])), ("count_include_pad", Int(1))])),
@@ -183,6 +192,12 @@ fn spread(count: usize, positive: bool, seed: &mut u64) -> Vec<f32> {
 }
 
 fn build(case: &Case) -> (Model, Vec<f32>) {
+    let (b, x) = file(case);
+    let model = Model::load(&b.bytes(), &LoadOptions::default());
+    (model.unwrap_or_else(|error| panic!("{}: {error}", case.name)), x)
+}
+
+fn file(case: &Case) -> (Builder, Vec<f32>) {
     let mut seed = 7;
     let mut b = Builder::new(case.opset);
     let dims: Vec<Dim> = case.shape.iter().map(|&d| Dim::Fixed(d as i64)).collect();
@@ -193,8 +208,28 @@ fn build(case: &Case) -> (Model, Vec<f32>) {
     b.floats("p", case.shape, &p).node("Add", &["x", "p"], &["a"], &[]);
     (case.build)(&mut b, &mut seed);
     b.output("y");
-    let model = Model::load(&b.bytes(), &LoadOptions::default());
-    (model.unwrap_or_else(|error| panic!("{}: {error}", case.name)), x)
+    (b, x)
+}
+
+/// Whatever the loader says it supports is differentiated here, apart from what only ever computes shapes.
+#[test]
+fn every_operator_has_a_case() {
+    let mut b = Builder::new(17);
+    b.input("x", &[Dim::Fixed(1)]).node("Unheard", &["x"], &["y"], &[]).output("y");
+    let error = Model::load(&b.bytes(), &LoadOptions::default()).unwrap_err().to_string();
+    let supported = error.split("supported are ").nth(1).unwrap();
+    let supported: Vec<&str> =
+        supported.split(|c: char| !c.is_alphanumeric()).filter(|s| !s.is_empty()).collect();
+    assert!(supported.len() >= 45, "{error}");
+    let seen: HashSet<String> = CASES
+        .iter()
+        .flat_map(|case| file(case).0.file.graph.unwrap().node)
+        .map(|node| node.op_type)
+        .collect();
+    let shapes = ["Equal", "Range", "ReduceProd", "Size", "Where"];
+    let missing: Vec<&&str> =
+        supported.iter().filter(|name| !seen.contains(**name) && !shapes.contains(name)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
 }
 
 fn gradients_are_those_of_finite_differences<B: Engine>() {

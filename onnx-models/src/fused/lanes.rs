@@ -22,6 +22,7 @@ pub(super) const LANES_MAX: usize = 16;
 macro_rules! lanes {
     ($register:ty, $count:literal, $load:path, $store:path, $splat:path, $add:path, |$sum:ident, $a:ident, $b:ident| $fma:expr) => {
         #[allow(unsafe_code)]
+        #[allow(unused_unsafe, reason = "some are safe where every processor of the kind has them")]
         impl Lanes for $register {
             const COUNT: usize = $count;
 
