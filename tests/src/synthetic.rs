@@ -139,8 +139,10 @@ fn record(all: &mut [Node], round: u32, exploring: u32, rng: &mut Lehmer) -> Rou
         });
     }
     let settled = f64::from(round) / f64::from(exploring);
-    let p_value =
-        (measuring && round > 16).then(|| (settled.powi(3) * 0.75 + 0.06 * rng.normal()).clamp(0.01, 0.99));
+    let p_value = match measuring {
+        true => (round > 16).then(|| (settled.powi(3) * 0.75 + 0.06 * rng.normal()).clamp(0.01, 0.99)),
+        false => Some(0.2 + 0.7 * rng.unit()),
+    };
     RoundRecord {
         round,
         phase: if measuring { Phase::Exploring } else { Phase::Exploiting },
@@ -150,14 +152,14 @@ fn record(all: &mut [Node], round: u32, exploring: u32, rng: &mut Lehmer) -> Rou
         weights_after: Digest::of(&round.to_le_bytes()),
         temperature: 0.7 / count,
         loss: Some(loss),
-        verdict: measuring.then(|| Judgement {
+        verdict: (measuring || round.is_multiple_of(10)).then(|| Judgement {
             t2: None,
             f: None,
             p_value,
             trend_p_value: None,
             half_width: None,
             stop: round == exploring,
-            reason: "not yet, because contributions still move".into(),
+            reason: if measuring { "contributions still move" } else { "contributions still hold" }.into(),
         }),
         nodes,
         strangers: BTreeMap::from([(Refusal::Unknown, u32::from(round.is_multiple_of(40)))]),

@@ -41,6 +41,8 @@ pub(super) fn text(view: &View, listeners: usize) -> String {
     let rule = &overview.stop_rule;
     page.maybe("evenhand_p_value", "The stop rule's last p.", rule.p_value);
     page.one("evenhand_p_value_threshold", "gauge", "What p has to reach.", rule.threshold);
+    let drift = overview.drift.as_ref().and_then(|drift| drift.p_value);
+    page.maybe("evenhand_drift_p_value", "p of the last test whether standings still hold.", drift);
     page.maybe("evenhand_loss", "Mean loss of the model on the last round's batches.", overview.loss);
     page.one("evenhand_temperature", "gauge", "The equalizing coefficient beta.", overview.draws.temperature);
     page.family("evenhand_answers_total", "counter", "Nodes asked, by what became of it.");

@@ -73,6 +73,8 @@ pub struct Overview {
     pub stop_rule: StopView,
     /// Who is drawn then.
     pub draws: DrawView,
+    /// What sends it back to exploring, if anything does.
+    pub drift: Option<DriftView>,
     /// When it changed from one phase to another, latest last.
     pub changes: Vec<PhaseChange>,
     /// Mean loss of the model on the batches of the last round that had any.
@@ -142,6 +144,19 @@ pub struct DrawView {
     pub sampler: SamplerKind,
     /// β.
     pub temperature: f64,
+}
+
+/// Whether settled standings still hold.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct DriftView {
+    /// Everybody is measured every so many rounds.
+    pub every: u32,
+    /// Standings do not hold if p falls below it.
+    pub level: f64,
+    /// The last p.
+    pub p_value: Option<f64>,
+    /// What the test last said.
+    pub reason: Option<String>,
 }
 
 /// From this round on, the federation was in this phase.
@@ -373,6 +388,12 @@ impl Overview {
                 sampler: exploiting.sampler,
                 temperature: exploiting.temperature,
             },
+            drift: (exploiting.audit_every > 0).then_some(DriftView {
+                every: exploiting.audit_every,
+                level: exploiting.audit_level,
+                p_value: None,
+                reason: None,
+            }),
             changes: Vec::new(),
             loss: None,
             staleness: StalenessView::default(),
@@ -400,8 +421,18 @@ impl Overview {
             self.changes.push(PhaseChange { round: record.round, phase: record.phase });
         }
         if let Some(verdict) = &record.verdict {
-            self.stop_rule.p_value = verdict.p_value;
-            self.stop_rule.reason = Some(verdict.reason.clone());
+            let told = Some(verdict.reason.clone());
+            match (&mut self.drift, record.phase) {
+                (_, Phase::Exploring) => {
+                    self.stop_rule.p_value = verdict.p_value;
+                    self.stop_rule.reason = told;
+                }
+                (Some(drift), _) => {
+                    drift.p_value = verdict.p_value;
+                    drift.reason = told;
+                }
+                (None, _) => {}
+            }
         }
         let present = |node: &&crate::federation::NodeRound| {
             node.removed.is_none() && node.why != evenhand_protocol::message::Why::Absent

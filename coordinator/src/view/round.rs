@@ -32,6 +32,8 @@ pub struct RoundPoint {
     pub loss: Option<f64>,
     /// The stop rule's last p.
     pub p_value: Option<f64>,
+    /// p of the last test whether settled standings still hold.
+    pub drift_p_value: Option<f64>,
     /// β.
     pub temperature: f64,
     /// Mean over nodes of the rounds since each received the model, at the end.
@@ -52,6 +54,8 @@ impl RoundPoint {
         let (count, sum, longest) = staying.fold((0u32, 0u64, 0), |(count, sum, longest), node| {
             (count + 1, sum + u64::from(node.staleness), node.staleness.max(longest))
         });
+        let exploring = record.phase == Phase::Exploring;
+        let p_value = record.verdict.as_ref().and_then(|verdict| verdict.p_value);
         let of_nodes = record.nodes.iter().flat_map(|node| node.refusals.values());
         Self {
             from: record.round,
@@ -63,7 +67,8 @@ impl RoundPoint {
             arrived: record.arrived() as u64,
             refused: of_nodes.chain(record.strangers.values()).map(|count| u64::from(*count)).sum(),
             loss: record.loss,
-            p_value: record.verdict.as_ref().and_then(|verdict| verdict.p_value),
+            p_value: p_value.filter(|_| exploring),
+            drift_p_value: p_value.filter(|_| !exploring),
             temperature: record.temperature,
             staleness_mean: if count == 0 { 0.0 } else { sum as f64 / f64::from(count) },
             staleness_max: longest,
@@ -92,6 +97,7 @@ impl Merge for RoundPoint {
             refused: self.refused + later.refused,
             loss,
             p_value: later.p_value.or(self.p_value),
+            drift_p_value: later.drift_p_value.or(self.drift_p_value),
             seconds: self.seconds + later.seconds,
             ..later
         };

@@ -34,11 +34,11 @@ function headline({ phase, round, rounds, failure, nodes }) {
   }
 }
 
-function explanation({ phase, failure, stop_rule: rule, draws, nodes }) {
+function explanation({ phase, failure, stop_rule: rule, draws, drift, nodes }) {
   switch (phase) {
     case 'enrolling': return 'The first round begins when enough nodes are here.';
     case 'exploring': return `Everybody takes part while contributions are measured. Stop rule: ${rule.reason ?? 'no test yet'}.`;
-    case 'exploiting': return `Standings are settled: ${count(draws.k)} of ${count(nodes.enrolled)} nodes a round are drawn by them and receive the latest model.`;
+    case 'exploiting': return `Standings are settled: ${count(draws.k)} of ${count(nodes.enrolled)} nodes a round are drawn by them and receive the latest model.${drift?.reason ? ` Drift test: ${drift.reason}.` : ''}`;
     case 'paused': return 'The operator has halted the federation; no further round is opened.';
     case 'finished': return 'All rounds are done. The figures below are final.';
     default: return failure ?? 'The federation cannot go on.';

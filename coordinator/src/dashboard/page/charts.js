@@ -24,18 +24,18 @@ function overRounds(width, points, changes, { name, y, description, series, leve
   const frame = new Frame(width, HEIGHT, roundsAxis(points), { low, high, name, format: yFormat }, description);
   frame.phases(changes, points.at(-1).to);
   if (level) frame.level(level.value, level.text);
-  for (const { value, kind } of series) frame.curve(seen.map((point) => [point.to, value(point)]), kind);
+  for (const { value, kind } of series) frame.curve(seen.filter((point) => value(point) !== null).map((point) => [point.to, value(point)]), kind);
   const first = series[0].value;
-  if (seen.length <= 60) {
-    for (const point of seen) {
-      if (first(point) !== null) frame.svg.append(svg('circle', { class: 'dot', r: 2.4, cx: frame.x(point.to), cy: frame.y(first(point)) }));
-    }
+  for (const { value, kind } of series) {
+    const own = seen.filter((point) => value(point) !== null);
+    if (own.length > 60) continue;
+    for (const point of own) frame.svg.append(svg('circle', { class: `dot ${kind ?? ''}`, r: 2.4, cx: frame.x(point.to), cy: frame.y(value(point)) }));
   }
   const marked = ring && seen.find(ring);
   if (marked) frame.svg.append(svg('circle', { class: 'ring', r: 6, cx: frame.x(marked.to), cy: frame.y(first(marked)) }));
   const words = (point) => series.filter(({ value }) => value(point) !== null).map(({ label, value }) => `${label} ${format(value(point))}`);
   const marks = seen.map((point) => ({
-    x: frame.x(point.to), y: frame.y(first(point) ?? low), text: [capital(rounds(point)), ...words(point)].join('\n'),
+    x: frame.x(point.to), y: frame.y(series.map(({ value }) => value(point)).find((value) => value !== null)), text: [capital(rounds(point)), ...words(point)].join('\n'),
   }));
   return inspectable(frame.svg, marks);
 }
@@ -154,6 +154,10 @@ export class Overview {
     const alpha = rule.rule === 'paper' ? `α = ${rule.threshold}` : `level ${rule.threshold}`;
     this.p.note.textContent = `Hotelling’s T² on ${rule.watched} watched nodes; measuring ends when p reaches ${alpha}.`;
     const p = [{ label: 'p', value: (point) => point.p_value }];
+    if (overview.drift) {
+      p.push({ label: 'drift p', value: (point) => point.drift_p_value, kind: 'second' });
+      this.p.legend([['', 'stop rule'], ['second', `drift test, every ${overview.drift.every} rounds at level ${overview.drift.level}`]]);
+    }
     const ended = changes.findLast((change, index) => change.phase === 'exploiting' && changes[index - 1]?.phase === 'exploring');
     this.p.show((width) => overRounds(width, points, changes, {
       name: 'p-value', y: [0, 1], series: p, level: { value: rule.threshold, text: alpha }, format: (value) => fixed(value, 3),
