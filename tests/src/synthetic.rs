@@ -33,6 +33,7 @@ pub fn federation(nodes: u32, rounds: u32) -> Federation {
     settings.federation.rounds = rounds;
     settings.exploring.watched = nodes.min(10);
     settings.exploiting.k = (nodes / 3).max(1);
+    settings.exploiting.audit_every = 5;
     let blueprint =
         Blueprint { graph: Digest::of(b"graph"), onnx: vec![7; 100].into(), weights: vec![0.5; 1921].into() };
     Federation::new(Rules::new(settings).unwrap(), blueprint)

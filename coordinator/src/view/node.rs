@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use evenhand_protocol::identity::NodeId;
-use evenhand_protocol::message::Refusal;
+use evenhand_protocol::message::{Refusal, Why};
 use serde::Serialize;
 
 use super::history::{Axis, Merge, Series, Span, Step};
@@ -230,7 +230,7 @@ impl NodeView {
         }
         self.history.put(axis, step, Cell::new(node));
         let row = &mut self.row;
-        row.present = node.why != evenhand_protocol::message::Why::Absent && node.fate != Fate::Died;
+        row.present = node.why != Why::Absent && node.fate != Fate::Died;
         row.removed = node.removed;
         row.standing = node.standing;
         row.standing_error = node.standing_error;
