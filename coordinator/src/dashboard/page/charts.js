@@ -23,14 +23,14 @@ function overRounds(width, points, changes, { name, y, description, series, leve
   const [low, high] = y ?? extent(seen.flatMap((point) => series.flatMap(({ value }) => value(point) ?? [])), { zero: true });
   const frame = new Frame(width, HEIGHT, roundsAxis(points), { low, high, name, format: yFormat }, description);
   frame.phases(changes, points.at(-1).to);
-  if (level) frame.level(level.value, level.text);
-  for (const { value, kind } of series) frame.curve(seen.filter((point) => value(point) !== null).map((point) => [point.to, value(point)]), kind);
+  for (const { value, kind } of series.filter((one) => one.kind !== 'marks')) frame.curve(seen.filter((point) => value(point) !== null).map((point) => [point.to, value(point)]), kind);
   const first = series[0].value;
   for (const { value, kind } of series) {
     const own = seen.filter((point) => value(point) !== null);
-    if (own.length > 60) continue;
+    if (own.length > 60 && kind !== 'marks') continue;
     for (const point of own) frame.svg.append(svg('circle', { class: `dot ${kind ?? ''}`, r: 2.4, cx: frame.x(point.to), cy: frame.y(value(point)) }));
   }
+  if (level) frame.level(level.value, level.text);
   const marked = ring && seen.find(ring);
   if (marked) frame.svg.append(svg('circle', { class: 'ring', r: 6, cx: frame.x(marked.to), cy: frame.y(first(marked)) }));
   const words = (point) => series.filter(({ value }) => value(point) !== null).map(({ label, value }) => `${label} ${format(value(point))}`);
@@ -155,8 +155,8 @@ export class Overview {
     this.p.note.textContent = `Hotelling’s T² on ${rule.watched} watched nodes; measuring ends when p reaches ${alpha}.`;
     const p = [{ label: 'p', value: (point) => point.p_value }];
     if (overview.drift) {
-      p.push({ label: 'drift p', value: (point) => point.drift_p_value, kind: 'second' });
-      this.p.legend([['', 'stop rule'], ['second', `drift test, every ${overview.drift.every} rounds at level ${overview.drift.level}`]]);
+      p.push({ label: 'drift p', value: (point) => point.drift_p_value, kind: 'marks' });
+      this.p.legend([['', 'stop rule'], ['marks', `drift test, every ${overview.drift.every} rounds at level ${overview.drift.level}`]]);
     }
     const ended = changes.findLast((change, index) => change.phase === 'exploiting' && changes[index - 1]?.phase === 'exploring');
     this.p.show((width) => overRounds(width, points, changes, {

@@ -1,0 +1,103 @@
+//! The dashboard of the program itself: as configured, over a crash, and when its address is taken.
+#![allow(clippy::unwrap_used)]
+
+#[allow(dead_code)]
+#[path = "../coordinator/node.rs"]
+mod node;
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use evenhand_coordinator::config::{AccessConfig, Config};
+use evenhand_link::Broker;
+use evenhand_link::testing::free_port;
+use serde_json::Value;
+use tempfile::TempDir;
+
+use self::node::{Behaviour, Node};
+
+const TOKEN: &str = "correct horse battery staple";
+
+/// A configuration in `folder`, with a dashboard on `port`, and the program running on it.
+fn start(folder: &Path, broker_port: u16, port: u16) -> Child {
+    let token = folder.join("token");
+    fs::write(&token, TOKEN).unwrap();
+    let mut config = Config::default();
+    config.federation.nodes_min = 3;
+    config.federation.rounds = 1_000_000;
+    config.federation.round_deadline_ms = 3_600_000;
+    config.exploring.watched = 1;
+    config.exploring.window = 2;
+    config.exploring.rounds_max = 3;
+    config.exploiting.k = 1;
+    config.broker.listen = ([127, 0, 0, 1], broker_port).into();
+    config.broker.access = AccessConfig::Open;
+    config.state.folder = folder.join("state");
+    config.dashboard.listen = ([127, 0, 0, 1], port).into();
+    config.dashboard.token_file = Some(token);
+    let file = folder.join("coordinator.toml");
+    fs::write(&file, toml::to_string(&config).unwrap()).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_evenhand-coordinator"));
+    command.args(["run", "--config"]).arg(file).env_remove("RUST_LOG").stderr(Stdio::piped()).spawn().unwrap()
+}
+
+/// The body of an answer, if there is one.
+fn ask(port: u16, method: &str, path: &str) -> Option<Value> {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
+    let head = format!(
+        "{method} {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\nConnection: close\r\n\r\n"
+    );
+    stream.write_all(head.as_bytes()).ok()?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).ok()?;
+    serde_json::from_str(answer.split_once("\r\n\r\n")?.1).ok()
+}
+
+/// Asks until the answer is as wanted.
+fn until(port: u16, path: &str, wanted: impl Fn(&Value) -> bool) -> Value {
+    loop {
+        match ask(port, "GET", path) {
+            Some(answer) if wanted(&answer) => return answer,
+            _ => std::thread::yield_now(),
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_restarted_program_shows_its_past_and_one_without_its_address_goes_on() {
+    let folder = TempDir::new().unwrap();
+    let (broker_port, port) = (free_port(), free_port());
+    let mut running = start(folder.path(), broker_port, port);
+    until(port, "/healthz", |health| health["phase"] == "enrolling");
+    let broker = Broker::parse(&format!("mqtt://127.0.0.1:{broker_port}")).unwrap();
+    let _nodes = ["n0", "n1", "n2"].map(|name| Node::start(broker.clone(), name, 1, Behaviour::Obeys));
+    let shown = until(port, "/api/v1/federation", |federation| federation["round"].as_u64() > Some(6));
+    running.kill().unwrap();
+    running.wait().unwrap();
+
+    let mut running = start(folder.path(), broker_port, port);
+    let told =
+        until(port, "/api/v1/rounds", |told| told["rounds"].as_array().is_some_and(|all| all.len() > 6));
+    let rounds: Vec<u64> =
+        told["rounds"].as_array().unwrap().iter().map(|round| round["to"].as_u64().unwrap()).collect();
+    assert!(rounds.iter().copied().eq(1..=rounds.len() as u64), "{rounds:?}");
+    assert!(rounds.len() as u64 >= shown["round"].as_u64().unwrap() - 1);
+    assert_eq!(ask(port, "POST", "/api/v1/commands/pause").unwrap()["accepted"], "pause");
+    until(port, "/healthz", |health| health["phase"] == "paused");
+
+    // Another federation whose dashboard has no place says so, and is there for its nodes.
+    let other = TempDir::new().unwrap();
+    let other_port = free_port();
+    let mut second = start(other.path(), other_port, port);
+    let mut log = BufReader::new(second.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let words = log.find(|line| line.contains("no dashboard")).expect("it says so");
+    assert!(words.contains("choose another dashboard.listen"), "{words}");
+    log.find(|line| line.contains("connected to the broker")).expect("it goes on");
+    for process in [&mut running, &mut second] {
+        process.kill().unwrap();
+        process.wait().unwrap();
+    }
+}
