@@ -12,7 +12,7 @@ use evenhand_protocol::topic::Channel;
 use crate::core::{Card, Effect, GraphOutcome, Input, Node, Settings};
 use crate::library::Library;
 use crate::reading::Intake;
-use crate::source::Source;
+use crate::source::{Source, SourceError};
 
 /// Something a node says.
 #[derive(Debug, Clone, PartialEq)]
@@ -109,8 +109,8 @@ impl<S: Source> Inline<S> {
                 Some(Input::Graph { digest, outcome })
             }
             Effect::Read { rounds } => {
-                let intake = read_rounds(&mut self.source, rounds, self.readings_per_round);
-                Some(Input::Intake(intake))
+                let read = read_rounds(&mut self.source, rounds, self.readings_per_round);
+                Some(Input::Intake(read.unwrap_or_else(|_| Intake::Readings(Vec::new()))))
             }
             Effect::Train(job) => {
                 let begin = Instant::now();
@@ -132,11 +132,11 @@ impl<S: Source> Inline<S> {
 /// Readings a node that was long away catches up with at most.
 const CATCH_UP_MAX: usize = 65_536;
 
-/// The readings of so many rounds; nothing from a source that has no more.
-pub(crate) fn read_rounds(source: &mut dyn Source, rounds: u32, readings_per_round: usize) -> Intake {
-    let count = (rounds as usize).saturating_mul(readings_per_round).min(CATCH_UP_MAX);
-    source.read(count).unwrap_or_else(|error| {
-        tracing::warn!(%error, "the source has nothing for this round");
-        Intake::Readings(Vec::new())
-    })
+/// The readings of so many rounds.
+pub(crate) fn read_rounds(
+    source: &mut dyn Source,
+    rounds: u32,
+    readings_per_round: usize,
+) -> Result<Intake, SourceError> {
+    source.read((rounds as usize).saturating_mul(readings_per_round).min(CATCH_UP_MAX))
 }

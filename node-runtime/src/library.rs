@@ -11,8 +11,8 @@ use evenhand_protocol::identity::Digest;
 
 use crate::atomic;
 
-/// Graphs kept on disk; a federation has one, and an owner may try a few.
-const FILES_MAX: usize = 4;
+/// Graphs kept in memory and on disk; a federation has one, and an owner may try a few.
+const MODELS_MAX: usize = 4;
 
 /// Why bytes that arrived are not a graph for this node.
 #[derive(Debug, thiserror::Error)]
@@ -67,7 +67,11 @@ impl Library {
         if found != wanted {
             return Err(LibraryError::Another { wanted, found });
         }
-        Ok(self.models().entry(found).or_insert(model).clone())
+        let mut models = self.models();
+        if models.len() >= MODELS_MAX && !models.contains_key(&found) {
+            models.clear();
+        }
+        Ok(models.entry(found).or_insert(model).clone())
     }
 
     fn path(&self, digest: Digest) -> Option<PathBuf> {
@@ -89,6 +93,6 @@ fn forget_oldest(folder: &Path, newest: &Path) -> io::Result<()> {
         }
     }
     others.sort();
-    let surplus = (others.len() + 1).saturating_sub(FILES_MAX);
+    let surplus = (others.len() + 1).saturating_sub(MODELS_MAX);
     others.into_iter().take(surplus).try_for_each(|(_, path)| fs::remove_file(path))
 }

@@ -33,7 +33,7 @@ pub struct NodeSection {
     /// Models with more parameters are declined.
     #[serde(default = "parameters_max")]
     pub parameters_max: usize,
-    /// So are models that need more memory for one batch.
+    /// So are models whose file, or whose values computed from one batch, need more memory.
     #[serde(default = "memory_bytes_max")]
     pub memory_bytes_max: usize,
     /// Seed of the rounding in lossy codecs.
@@ -46,11 +46,11 @@ fn yes() -> bool {
 }
 
 fn parameters_max() -> usize {
-    4_000_000
+    2_000_000
 }
 
 fn memory_bytes_max() -> usize {
-    128 << 20
+    32 << 20
 }
 
 impl NodeSection {

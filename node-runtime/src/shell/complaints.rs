@@ -14,6 +14,7 @@ pub(super) struct Complaints {
     version: Option<u16>,
     malformed: bool,
     training: Option<String>,
+    forecast: Option<String>,
     unfit: Option<Digest>,
     refused: Option<u32>,
     restarts: u32,
@@ -28,6 +29,7 @@ impl Complaints {
             version: None,
             malformed: false,
             training: None,
+            forecast: None,
             unfit: None,
             refused: None,
             restarts: state.window().counts().restarts,
@@ -59,11 +61,15 @@ impl Complaints {
 
     /// What went wrong with the last training, if anything did.
     pub(super) fn trained(&mut self, cause: Option<String>) {
-        if self.training != cause {
-            if let Some(cause) = &cause {
-                tracing::error!(node = %self.node, cause, "cannot train");
-            }
-            self.training = cause;
+        if let Some(cause) = news(&mut self.training, cause) {
+            tracing::error!(node = %self.node, cause, "cannot train");
+        }
+    }
+
+    /// What went wrong with the last forecast, if anything did.
+    pub(super) fn forecast(&mut self, cause: Option<String>) {
+        if let Some(cause) = news(&mut self.forecast, cause) {
+            tracing::error!(node = %self.node, cause, "cannot forecast");
         }
     }
 
@@ -88,4 +94,11 @@ impl Complaints {
             tracing::warn!(node = %self.node, round, ?refusal, "the coordinator did not count an update");
         }
     }
+}
+
+/// Remembers `cause`, and gives it back if it is another than before.
+fn news(before: &mut Option<String>, cause: Option<String>) -> Option<&str> {
+    let other = *before != cause;
+    *before = cause;
+    before.as_deref().filter(|_| other)
 }

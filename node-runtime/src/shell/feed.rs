@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use evenhand_protocol::identity::NodeId;
 use tokio::sync::mpsc;
 
 use super::{NodeError, SourceHealth};
@@ -22,7 +23,7 @@ const PAUSE_MAX: Duration = Duration::from_secs(60);
 /// Where readings come from.
 pub(super) struct Feed {
     kind: Kind,
-    health: Arc<Mutex<SourceHealth>>,
+    health: Health,
 }
 
 enum Kind {
@@ -32,14 +33,14 @@ enum Kind {
 
 impl Feed {
     pub(super) fn start(config: &Config, position: Position) -> Result<Self, NodeError> {
-        let health = Arc::new(Mutex::new(SourceHealth::default()));
+        let health = Health { node: config.node.id.clone(), shared: Arc::default() };
         if config.pace.by == Pace::Rounds {
             let source = open(config, position)?;
             let kind = Kind::Rounds { source, readings_per_round: config.pace.readings_per_round };
             return Ok(Self { kind, health });
         }
         let (sender, receiver) = mpsc::channel(WAITING);
-        let mut follower = Follower { config: config.clone(), position, sender, health: Arc::clone(&health) };
+        let mut follower = Follower { config: config.clone(), position, sender, health: health.clone() };
         thread::Builder::new()
             .name("source".into())
             .spawn(move || follower.follow())
@@ -49,7 +50,7 @@ impl Feed {
 
     /// How the source is doing.
     pub(super) fn health(&self) -> SourceHealth {
-        locked(&self.health).clone()
+        self.health.shared().clone()
     }
 
     /// What a live source hands over; never, if the source is read by rounds or ended. Safe to use in `select!`.
@@ -62,14 +63,18 @@ impl Feed {
         std::future::pending().await
     }
 
+    /// What a recorded source has for so many rounds; nothing, if it fails or has no more.
     pub(super) fn read_rounds(&mut self, rounds: u32) -> Intake {
-        match &mut self.kind {
-            Kind::Rounds { source, readings_per_round } => {
-                let intake = read_rounds(source.as_mut(), rounds, *readings_per_round);
-                locked(&self.health).malformed = source.malformed();
-                intake
+        let nothing = Intake::Readings(Vec::new());
+        let Kind::Rounds { source, readings_per_round } = &mut self.kind else { return nothing };
+        let read = read_rounds(source.as_mut(), rounds, *readings_per_round);
+        self.health.malformed(source.malformed());
+        match read {
+            Ok(intake) => intake,
+            Err(error) => {
+                self.health.failed(&error);
+                nothing
             }
-            Kind::Clock(_) => Intake::Readings(Vec::new()),
         }
     }
 }
@@ -116,7 +121,7 @@ struct Follower {
     config: Config,
     position: Position,
     sender: mpsc::Sender<Intake>,
-    health: Arc<Mutex<SourceHealth>>,
+    health: Health,
 }
 
 impl Follower {
@@ -130,12 +135,10 @@ impl Follower {
             };
             match failed {
                 None => return,
-                Some(SourceError::Ended) => {
-                    locked(&self.health).ended = true;
-                    tracing::info!(node = %self.config.node.id, "the source is at its end; no more readings will come");
-                    return;
-                }
-                Some(error) => self.complain(&error),
+                Some(error) => self.health.failed(&error),
+            }
+            if self.health.shared().ended {
+                return;
             }
             if !self.wait(pause) {
                 return;
@@ -146,13 +149,13 @@ impl Follower {
 
     /// The error that ended the source; none when nobody listens any more.
     fn read_until_error(&mut self, source: &mut dyn Source, pause: &mut Duration) -> Option<SourceError> {
-        let malformed_before = locked(&self.health).malformed;
+        let malformed_before = self.health.shared().malformed;
         loop {
             let intake = match source.read(COUNT) {
                 Ok(intake) => intake,
                 Err(error) => return Some(error),
             };
-            locked(&self.health).malformed = malformed_before + source.malformed();
+            self.health.malformed(malformed_before + source.malformed());
             if self.sender.is_closed() {
                 return None;
             }
@@ -160,27 +163,11 @@ impl Follower {
                 continue;
             }
             *pause = PAUSE_MIN;
-            self.recover();
+            self.health.works();
             self.position.advance(&intake);
             if self.sender.blocking_send(intake).is_err() {
                 return None;
             }
-        }
-    }
-
-    /// Says what is wrong, once until it is over or something else.
-    fn complain(&self, error: &SourceError) {
-        let cause = error.to_string();
-        let mut health = locked(&self.health);
-        if health.failing.as_ref() != Some(&cause) {
-            tracing::warn!(node = %self.config.node.id, cause, "the source fails; trying again");
-            health.failing = Some(cause);
-        }
-    }
-
-    fn recover(&self) {
-        if locked(&self.health).failing.take().is_some() {
-            tracing::info!(node = %self.config.node.id, "the source works again");
         }
     }
 
@@ -196,6 +183,41 @@ impl Follower {
     }
 }
 
-fn locked(health: &Mutex<SourceHealth>) -> MutexGuard<'_, SourceHealth> {
-    health.lock().unwrap_or_else(PoisonError::into_inner)
+/// How a source is doing, for the reader and those who watch.
+#[derive(Clone)]
+struct Health {
+    node: NodeId,
+    shared: Arc<Mutex<SourceHealth>>,
+}
+
+impl Health {
+    fn shared(&self) -> MutexGuard<'_, SourceHealth> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn malformed(&self, count: u64) {
+        self.shared().malformed = count;
+    }
+
+    /// Says what is wrong, once until it is over or something else.
+    fn failed(&self, error: &SourceError) {
+        let mut health = self.shared();
+        if let SourceError::Ended = error {
+            if !std::mem::replace(&mut health.ended, true) {
+                tracing::info!(node = %self.node, "the source is at its end; no more readings will come");
+            }
+            return;
+        }
+        let cause = error.to_string();
+        if health.failing.as_ref() != Some(&cause) {
+            tracing::warn!(node = %self.node, cause, "the source fails; trying again");
+            health.failing = Some(cause);
+        }
+    }
+
+    fn works(&self) {
+        if self.shared().failing.take().is_some() {
+            tracing::info!(node = %self.node, "the source works again");
+        }
+    }
 }

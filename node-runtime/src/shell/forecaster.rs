@@ -13,17 +13,11 @@ pub(super) struct Forecaster {
 }
 
 impl Forecaster {
-    pub(super) fn forecast(&mut self, prediction: &Prediction, model: &Model) -> Option<Input> {
-        let outputs = self.predict(prediction, model);
-        match outputs {
-            Ok(outputs) => {
-                Some(Input::Predicted { for_ms: prediction.query.for_ms, value: *outputs.first()? })
-            }
-            Err(error) => {
-                tracing::warn!(%error, "cannot forecast");
-                None
-            }
-        }
+    /// The forecast, or why there is none.
+    pub(super) fn forecast(&mut self, prediction: &Prediction, model: &Model) -> Result<Input, String> {
+        let outputs = self.predict(prediction, model).map_err(|error| error.to_string())?;
+        let value = *outputs.first().ok_or("the model has no output")?;
+        Ok(Input::Predicted { for_ms: prediction.query.for_ms, value })
     }
 
     fn predict(

@@ -30,7 +30,7 @@ use crate::source::now_ms;
 /// How long a node that ends waits for brokers to acknowledge its last words.
 const FAREWELL: Duration = Duration::from_secs(5);
 
-/// How often a report is written for `evenhand-node status`: memory cards do not live for ever.
+/// How often those who watch are told even if nothing happens: memory cards do not live for ever.
 const REPORT_EVERY: Duration = Duration::from_secs(30);
 
 /// Everything one running node holds.
@@ -67,7 +67,7 @@ struct Watchers {
 enum Done {
     Input(Input),
     Trained(Input, Option<String>),
-    Forecast(Forecaster, Option<Input>),
+    Forecast(Forecaster, Result<Input, String>),
 }
 
 impl Runner {
@@ -123,7 +123,7 @@ impl Runner {
 
     async fn serve(&mut self, mut stop: Stop) -> Result<(), NodeError> {
         let mut heartbeat = self.watchers.notify.interval().map(time::interval);
-        let mut writing = self.watchers.folder.as_ref().map(|_| time::interval(REPORT_EVERY));
+        let mut reporting = self.watchers.any().then(|| time::interval(REPORT_EVERY));
         loop {
             let input = tokio::select! {
                 () = stopped(&mut stop) => return Ok(()),
@@ -137,7 +137,7 @@ impl Runner {
                     self.watchers.notify.alive();
                     None
                 }
-                () = tick(&mut writing) => {
+                () = tick(&mut reporting) => {
                     self.write_report().await;
                     None
                 }
@@ -210,7 +210,10 @@ impl Runner {
         let workshop = Arc::clone(&self.workshop);
         self.jobs.spawn_blocking(move || {
             let model = workshop.model(prediction.graph);
-            let forecast = model.and_then(|model| forecaster.forecast(&prediction, &model));
+            let forecast = match model {
+                Some(model) => forecaster.forecast(&prediction, &model),
+                None => Err("the model is gone".into()),
+            };
             Done::Forecast(forecaster, forecast)
         });
     }
@@ -222,10 +225,11 @@ impl Runner {
                 self.complaints.trained(cause);
                 Some(input)
             }
-            Ok(Done::Forecast(forecaster, input)) => {
+            Ok(Done::Forecast(forecaster, outcome)) => {
                 self.forecaster = Some(forecaster);
                 self.forecast();
-                input
+                self.complaints.forecast(outcome.as_ref().err().cloned());
+                outcome.ok()
             }
             Err(error) => {
                 tracing::error!(node = %self.id, %error, "a job failed");
@@ -291,17 +295,23 @@ impl Runner {
     /// Says goodbye, so that the coordinator need not wait for the broker to miss us.
     async fn leave(mut self) {
         self.watchers.notify.stopping();
+        self.state.save(&self.node).await;
         self.take(Input::Leave).await;
         self.post.close(FAREWELL).await;
         if let Err(error) = self.outbox.close(FAREWELL).await {
             tracing::warn!(node = %self.id, %error, "left in a hurry");
         }
-        self.state.save(&self.node).await;
         self.write_report().await;
         if let Some(owner) = self.watchers.owner.take() {
             owner.leave(FAREWELL).await;
         }
         tracing::info!(node = %self.id, "stopped");
+    }
+}
+
+impl Watchers {
+    fn any(&self) -> bool {
+        self.folder.is_some() || self.owner.is_some() || self.metrics.is_some()
     }
 }
 

@@ -130,19 +130,14 @@ impl State {
             return true;
         }
         let record = journal::record(entry);
-        let (before, bytes) = (self.journal_bytes, record.len() as u64);
+        let bytes = record.len() as u64;
         let sync = self.synced_at.is_none_or(|synced_at| synced_at.elapsed() > SYNC_EVERY);
-        let append = move || {
-            disk.append(JOURNAL, &record, sync).inspect_err(|_| {
-                // Nothing may follow half an entry; if this fails too, the journal is not written any more.
-                let _ = disk.cut(JOURNAL, before);
-            })
-        };
-        match blocking(append).await {
+        match blocking(move || disk.append(JOURNAL, &record, sync)).await {
             Ok(()) => {
                 self.journal_bytes += bytes;
                 self.synced_at = if sync { Some(Instant::now()) } else { self.synced_at };
             }
+            // Nothing may follow what may be half an entry: saving the node empties the journal.
             Err(error) => self.failed(&error),
         }
         !self.complete || self.journal_bytes > JOURNAL_BYTES_MAX || self.saved_at.elapsed() > JOURNAL_AGE_MAX
