@@ -454,3 +454,24 @@ async fn a_thousand_nodes_and_thousands_of_rounds_stay_small() {
     assert!(long.iter().zip(short).all(|(long, short)| *long < 4 * short));
     assert!(long.iter().sum::<usize>() < 2_000_000, "{long:?}");
 }
+
+#[test]
+fn thinning_a_long_history_loses_no_draw_and_no_answer() {
+    for rounds in [1, 255, 256, 257, 1023, 1025, 3000] {
+        let view = synthetic::view(7, rounds, rounds / 3 + 1);
+        let points = view.rounds(0).rounds;
+        let fates = view.overview().fates;
+        assert_eq!(points.iter().map(|point| point.asked).sum::<u64>(), fates.arrived + fates.missed);
+        assert_eq!(points.iter().map(|point| point.arrived).sum::<u64>(), fates.arrived);
+        let refused = view.overview().refusals.values().sum::<u64>();
+        assert_eq!(points.iter().map(|point| point.refused).sum::<u64>(), refused);
+        assert_eq!((points[0].from, points.last().unwrap().to), (1, rounds));
+        assert!(points.windows(2).all(|two| two[0].to + 1 == two[1].from) && points.len() <= 1024);
+        for row in view.nodes().nodes {
+            let page = view.node(&row.id).unwrap();
+            assert_eq!(page.history.iter().map(|point| point.drawn).sum::<u32>(), row.drawn);
+            assert_eq!(page.history.iter().map(|point| point.staleness).max(), Some(page.staleness_max));
+            assert!(page.history.len() <= 256);
+        }
+    }
+}

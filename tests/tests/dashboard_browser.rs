@@ -152,7 +152,7 @@ async fn twelve_nodes_by_day_by_night_and_on_a_phone() {
 
         // The wrong token was tried on purpose; nothing else may be complained of, and nobody else asked.
         browser.problems.retain(|problem| !problem.contains("401"));
-        assert_eq!(browser.problems, [String::new(); 0]);
+        assert!(browser.problems.is_empty(), "{:?}", browser.problems);
         let foreign: Vec<_> = browser.requests.iter().filter(|url| !url.starts_with(&origin)).collect();
         assert!(foreign.iter().all(|url| url.starts_with("about:")), "{foreign:?}");
     })
@@ -186,7 +186,7 @@ async fn a_thousand_nodes_stay_readable_and_quick() {
             "performance.getEntriesByType('measure').map((m) => `${m.name} ${Math.round(m.duration)} ms`).join(', ')",
         );
         println!("{elements} elements; {spent}");
-        assert_eq!(browser.problems, [String::new(); 0]);
+        assert!(browser.problems.is_empty(), "{:?}", browser.problems);
     })
     .await
     .unwrap();

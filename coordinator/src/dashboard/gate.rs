@@ -101,17 +101,17 @@ pub(super) async fn headers(request: Request, next: Next) -> Response {
 }
 
 /// Why a command is not carried out, if it is not.
-pub(super) fn may_command(app: &App, headers: &HeaderMap) -> Result<(), Response> {
+pub(super) fn objection(app: &App, headers: &HeaderMap) -> Option<Response> {
     match app.token() {
-        None => Err(problem(
+        None => Some(problem(
             StatusCode::FORBIDDEN,
             "this dashboard is read-only; set dashboard.token_file to let its operator command",
         )),
-        Some(token) if token.is_shown(headers) => Ok(()),
+        Some(token) if token.is_shown(headers) => None,
         Some(_) => {
-            let refused =
-                problem(StatusCode::UNAUTHORIZED, "show the operator's token: Authorization: Bearer TOKEN");
-            Err(([(header::WWW_AUTHENTICATE, "Bearer")], refused).into_response())
+            let words = "show the operator's token: Authorization: Bearer TOKEN";
+            let refused = problem(StatusCode::UNAUTHORIZED, words);
+            Some(([(header::WWW_AUTHENTICATE, "Bearer")], refused).into_response())
         }
     }
 }

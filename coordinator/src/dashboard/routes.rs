@@ -199,7 +199,7 @@ async fn command(
     headers: HeaderMap,
     body: Bytes,
 ) -> Response {
-    if let Err(refused) = gate::may_command(&app, &headers) {
+    if let Some(refused) = gate::objection(&app, &headers) {
         return refused;
     }
     let command = match name.as_str() {
