@@ -1,12 +1,15 @@
 //! A federation on a RabbitMQ cluster that loses a member: nodes and coordinator move over, and nothing is lost.
 #![allow(clippy::unwrap_used)]
 
+use std::time::Duration;
+
 use evenhand_coordinator::broker::COORDINATOR;
 use evenhand_coordinator::federation::{Fate, NodeRound, Rules};
 use evenhand_coordinator::shell::Connection;
-use evenhand_link::Broker;
+use evenhand_link::{Broker, Link, LinkOptions};
 use evenhand_protocol::message::Phase;
-use evenhand_tests::houses::{self, Houses};
+use evenhand_protocol::topic::{self, Channel};
+use evenhand_tests::houses::{self, Houses, PATIENCE};
 use evenhand_tests::rabbit::Rabbits;
 
 const ROUNDS: u32 = 150;
@@ -31,6 +34,20 @@ async fn a_cluster_that_loses_a_member_loses_nothing() {
         config.broker.username = Some(id);
         config.broker.password_file = Some(file);
     }
+    // A node may listen under its own name and under no other.
+    let (own, other) = (&fleet.houses[0].id, &fleet.houses[1].id);
+    for (listened, allowed) in [(own, true), (other, false)] {
+        let login = Broker::parse(&cluster.url())
+            .unwrap()
+            .with_credentials(own.as_str(), format!("{own}'s password"));
+        let mut options = LinkOptions::new(login, format!("evenhand-curious-{own}"));
+        options.subscriptions = vec![topic::node(&fleet.rules.federation.name, listened, Channel::Task)];
+        let (outbox, mut events) = Link::connect(options).unwrap();
+        let patience = if allowed { PATIENCE } else { Duration::from_secs(3) };
+        assert_eq!(events.first_connection(patience).await.is_ok(), allowed, "{own} listens to {listened}");
+        let _refused = outbox.close(Duration::ZERO).await;
+    }
+
     let broker = Broker::parse(&cluster.url()).unwrap();
     let broker = broker.with_credentials(COORDINATOR, "the coordinator's password");
     let mut running = houses::coordinate(Connection::new(broker), &fleet).await;
