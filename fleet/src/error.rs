@@ -3,6 +3,7 @@ use std::path::PathBuf;
 
 use evenhand_coordinator::federation::{Cause, RuleError};
 use evenhand_coordinator::shell::ShellError;
+use evenhand_coordinator::store::StoreError;
 use evenhand_link::{BrokerError, LinkError};
 use evenhand_models::ModelError;
 use evenhand_node::config::ConfigError;
@@ -46,6 +47,9 @@ pub enum FleetError {
     /// The coordinator cannot go on.
     #[error(transparent)]
     Coordinator(#[from] ShellError),
+    /// The coordinator's state cannot be kept.
+    #[error(transparent)]
+    Store(#[from] StoreError),
     /// A node cannot go on.
     #[error(transparent)]
     NodeShell(#[from] NodeError),
@@ -97,6 +101,7 @@ impl FleetError {
             FleetError::Listen(_) => Exit::Broker,
             FleetError::Link(error) => error.exit(),
             FleetError::Coordinator(error) => error.exit(),
+            FleetError::Store(error) => error.exit(),
             FleetError::NodeShell(error) => error.exit(),
             FleetError::Calc(error) => error.exit(),
             FleetError::Bench(error) => error.exit(),

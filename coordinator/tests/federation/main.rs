@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod crash;
+mod policies;
 mod properties;
 mod replay;
 mod script;

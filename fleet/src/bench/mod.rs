@@ -1,5 +1,7 @@
 //! Benchmarks that anyone can repeat.
 
+pub mod churn;
+pub mod round;
 pub mod scale;
 pub mod shapley;
 
@@ -16,6 +18,10 @@ pub enum Bench {
     Shapley(shapley::ShapleyArgs),
     /// Time of a round against the number of nodes
     Scale(scale::ScaleArgs),
+    /// What the coordinator needs from a round's last update to the next tasks, with durability and without
+    Round(round::RoundArgs),
+    /// Many nodes on one broker, a part of which dies and returns in every round
+    Churn(churn::ChurnArgs),
 }
 
 impl Bench {
@@ -24,6 +30,8 @@ impl Bench {
         match self {
             Bench::Shapley(args) => Ok(shapley::run(args, stdout)?),
             Bench::Scale(args) => scale::run(args, stdout),
+            Bench::Round(args) => round::run(args, stdout),
+            Bench::Churn(args) => churn::run(args, stdout),
         }
     }
 }

@@ -1,0 +1,162 @@
+//! What protects a federation: from standings that no longer hold, and from nodes that do too much.
+
+use evenhand_coordinator::federation::{NormPolicy, Settings};
+use evenhand_protocol::identity::Digest;
+use evenhand_protocol::message::{Answer, Phase, Refusal, Why};
+use proptest::prelude::*;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::world::{World, settings, update};
+
+const NAMES: [&str; 4] = ["a", "b", "c", "d"];
+
+fn audited() -> Settings {
+    let mut rules = settings(4);
+    rules.exploring.watched = 4;
+    rules.exploring.window = 5;
+    rules.exploring.rounds_max = 20;
+    rules.exploring.strictness = 0.999_999;
+    rules.exploiting.k = 1;
+    rules.exploiting.audit_every = 2;
+    rules.exploiting.audit_window = 5;
+    rules.exploiting.audit_level = 0.01;
+    rules
+}
+
+/// Plays `rounds` rounds in which everybody who is asked answers; node `a` gives as much as `worth` says of a round.
+fn play(rules: Settings, seed: u64, rounds: usize, worth: impl Fn(usize) -> f32) -> World {
+    let mut world = World::with(rules, 2, &NAMES);
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    while world.closed.len() < rounds {
+        let round = world.closed.len();
+        let asked: Vec<String> = world.asked(round as u32 + 1).into_iter().map(str::to_owned).collect();
+        for name in asked {
+            let mean = if name == "a" { worth(round) } else { 1.0 };
+            let vector: [f32; 2] = std::array::from_fn(|_| mean + rng.random_range(-0.5..0.5));
+            world.updates(&name, 10, &vector);
+        }
+    }
+    world
+}
+
+fn explored_again(world: &World) -> bool {
+    let phases: Vec<Phase> = world.closed.iter().map(|closed| closed.record.phase).collect();
+    phases.windows(2).any(|pair| pair == [Phase::Exploiting, Phase::Exploring])
+}
+
+#[test]
+fn standings_that_no_longer_hold_are_measured_anew() {
+    for seed in 0..20 {
+        let world = play(audited(), seed, 60, |round| if round < 30 { 1.0 } else { -1.0 });
+        assert!(explored_again(&world), "seed {seed}");
+        let test = world.closed.iter().filter_map(|closed| {
+            let record = &closed.record;
+            record.verdict.as_ref().filter(|_| record.phase == Phase::Exploiting)
+        });
+        let called = test.last().unwrap();
+        assert!(called.p_value.unwrap() < 0.01 && called.reason.starts_with("contributions have moved"));
+        assert!(world.standing("a") < 0.0, "what was measured anew is what holds now");
+    }
+}
+
+#[test]
+fn standings_that_hold_are_left_alone() {
+    let mut alarms = 0;
+    for seed in 0..50 {
+        // Four tests in each run: ten audit rounds after each five.
+        let world = play(audited(), seed, 60, |_| 1.0);
+        alarms += u32::from(explored_again(&world));
+    }
+    // 200 tests at level 0.01.
+    assert!(alarms <= 6, "{alarms} false alarms");
+}
+
+#[test]
+fn audit_rounds_ask_everybody_and_change_no_standing() {
+    let world = play(audited(), 1, 30, |_| 1.0);
+    let settled: Vec<f64> = world.closed[19].record.nodes.iter().map(|node| node.standing).collect();
+    for closed in &world.closed[20..] {
+        let record = &closed.record;
+        let standings: Vec<f64> = record.nodes.iter().map(|node| node.standing).collect();
+        assert_eq!(standings, settled);
+        let audit = record.round % 2 == 0;
+        assert_eq!(record.nodes.iter().all(|node| node.why == Why::Exploring), audit);
+        assert_eq!(record.nodes.iter().all(|node| node.contribution.is_some()), audit);
+    }
+}
+
+#[test]
+fn a_watched_node_that_is_away_is_no_drift() {
+    let mut world = play(audited(), 3, 21, |_| 1.0);
+    world.dies("b", 1);
+    let mut rng = ChaCha8Rng::seed_from_u64(9);
+    while world.closed.len() < 60 {
+        let round = world.closed.len() as u32 + 1;
+        let asked: Vec<String> = world.asked(round).into_iter().map(str::to_owned).collect();
+        for name in asked.iter().filter(|name| name.as_str() != "b") {
+            let vector: [f32; 2] = std::array::from_fn(|_| 1.0 + rng.random_range(-0.5..0.5));
+            world.updates(name, 10, &vector);
+        }
+    }
+    assert!(!explored_again(&world));
+}
+
+#[test]
+fn who_says_too_much_is_not_heard_until_the_next_round() {
+    let mut rules = settings(2);
+    rules.admission.messages_max = 3;
+    let mut world = World::with(rules, 1, &["a", "b"]);
+    for _ in 0..3 {
+        world.answers("a", Answer::NeedGraph(Digest::of(b"graph")));
+    }
+    assert_eq!(world.graphs.len(), 3);
+    world.answers("a", Answer::NeedGraph(Digest::of(b"graph")));
+    world.updates("a", 10, &[1.0]);
+    assert_eq!(world.graphs.len(), 3, "not even read");
+    let told: Vec<Refusal> = world.refusals.iter().map(|(_, refusal)| *refusal).collect();
+    assert_eq!(told, [Refusal::Rate], "told once");
+    world.updates("b", 10, &[1.0]);
+    world.wait();
+    let record = &world.last().record;
+    assert_eq!(record.nodes[0].refusals[&Refusal::Rate], 2, "counted every time");
+    assert_eq!(record.arrived(), 1);
+    world.updates("a", 10, &[1.0]);
+    world.updates("b", 10, &[1.0]);
+    assert_eq!(world.last().record.arrived(), 2, "a new round, a new start");
+}
+
+/// θ after one round in which `b` sends this.
+fn moved_by(vector: &[f32], samples: u32) -> (Vec<f32>, usize) {
+    let mut rules = settings(3);
+    rules.admission.norm_max = 2.0;
+    rules.admission.norm = NormPolicy::Clip;
+    let mut world = World::with(rules, 3, &["a", "b", "c"]);
+    world.updates("a", 40, &[1.0, 0.5, 0.0]);
+    world.answers("b", Answer::Update(update(1, samples, vector)));
+    world.updates("c", 60, &[0.5, 1.0, -0.5]);
+    (world.last().weights.values().to_vec(), world.last().record.arrived())
+}
+
+proptest! {
+    #[test]
+    fn a_hostile_node_moves_the_model_by_its_clipped_share_at_most(
+        vector in prop::array::uniform3(any::<f32>()),
+        samples in 0..200u32,
+    ) {
+        let (moved, arrived) = moved_by(&vector, samples);
+        prop_assert!(moved.iter().all(|value| value.is_finite()));
+        if arrived == 3 {
+            let (still, _) = moved_by(&[0.0; 3], samples);
+            let distance: f64 =
+                moved.iter().zip(&still).map(|(a, b)| f64::from(a - b).powi(2)).sum::<f64>().sqrt();
+            // η · p · the limit.
+            let share = f64::from(samples) / f64::from(100 + samples);
+            prop_assert!(distance <= 0.5 * share * 2.0 + 1e-6, "{distance} with a share of {share}");
+        } else {
+            // Refused: as if it had said nothing.
+            let (without, _) = moved_by(&[f32::NAN; 3], samples);
+            prop_assert_eq!(moved, without);
+        }
+    }
+}

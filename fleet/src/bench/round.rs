@@ -1,0 +1,209 @@
+//! `bench round`: what the coordinator needs from the last update of a round to the next round's tasks.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use evenhand_coordinator::federation::{
+    Blueprint, Command, Effect, Federation, Input, Rules, Settings, Tick,
+};
+use evenhand_coordinator::shell::{Forgetful, Keeper};
+use evenhand_coordinator::store::{Durable, Store};
+use evenhand_models::{LoadOptions, Model, shipped};
+use evenhand_protocol::chunk::{PAYLOAD_BYTES_MAX, Transfer};
+use evenhand_protocol::codec::EncodedUpdate;
+use evenhand_protocol::envelope;
+use evenhand_protocol::identity::{Digest, NodeId};
+use evenhand_protocol::message::{Answer, Birth, Life, Message, Status, Update};
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::SeedableRng;
+use serde::Serialize;
+
+use super::BenchError;
+use crate::FleetError;
+
+/// Which rounds to time
+#[derive(Debug, clap::Args)]
+pub struct RoundArgs {
+    /// Nodes, all of which answer in every round
+    #[arg(long, default_value_t = 30, value_name = "N")]
+    nodes: u32,
+    /// Rounds to time, all of them exploring: the dearest
+    #[arg(long, default_value_t = 60, value_name = "T")]
+    rounds: u32,
+    /// Where the state is kept; a temporary folder if absent
+    #[arg(long, value_name = "FOLDER")]
+    state: Option<PathBuf>,
+    /// Seed of the updates
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// From the last update in to the next tasks out, in milliseconds.
+#[derive(Debug, Serialize)]
+struct Overhead {
+    nodes: u32,
+    parameters: usize,
+    rounds: u32,
+    durable: Spread,
+    in_memory: Spread,
+    /// Bytes the state folder grew by in a round.
+    bytes_a_round: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct Spread {
+    median_ms: f64,
+    p95_ms: f64,
+}
+
+/// Times rounds with and without durability.
+pub fn run(args: &RoundArgs, mut stdout: impl Write) -> Result<(), FleetError> {
+    let model = Model::load(shipped::ELECTRICITY_RNN, &LoadOptions::default())?;
+    let temporary;
+    let folder = match &args.state {
+        Some(folder) => folder.as_path(),
+        None => {
+            temporary = tempfile::tempdir().map_err(BenchError::Io)?;
+            temporary.path()
+        }
+    };
+    let in_memory = Site::new(args, &model)?.measure(args, Forgetful)?;
+    let site = Site::new(args, &model)?;
+    let store = Arc::new(Store::open_or_create(folder)?);
+    if let Some(fresh) = &site.federation {
+        store.resume(fresh.clone())?;
+    }
+    let durable = site.measure(args, Durable::new(store, 0))?;
+    let bytes =
+        std::fs::metadata(folder.join(evenhand_coordinator::store::FILE)).map_err(BenchError::Io)?.len();
+    let overhead = Overhead {
+        nodes: args.nodes,
+        parameters: model.dim(),
+        rounds: args.rounds,
+        durable,
+        in_memory,
+        bytes_a_round: bytes / u64::from(args.rounds),
+    };
+    let text = if args.json {
+        serde_json::to_string(&overhead).map_err(|error| FleetError::Output(error.into()))? + "\n"
+    } else {
+        let Overhead { nodes, parameters, rounds, durable, in_memory, bytes_a_round } = &overhead;
+        format!(
+            "{nodes} nodes, {parameters} parameters, {rounds} rounds: from the last update in to the next tasks out\n\
+             durable    median {:>8.2} ms   95 % {:>8.2} ms   {} a round on disk\n\
+             in memory  median {:>8.2} ms   95 % {:>8.2} ms\n",
+            durable.median_ms,
+            durable.p95_ms,
+            crate::outcome::bytes_text(*bytes_a_round),
+            in_memory.median_ms,
+            in_memory.p95_ms
+        )
+    };
+    stdout.write_all(text.as_bytes()).map_err(FleetError::Output)
+}
+
+/// A federation whose nodes are made up.
+struct Site {
+    /// Absent only within a step.
+    federation: Option<Federation>,
+    nodes: Vec<NodeId>,
+    dim: usize,
+    now: Tick,
+}
+
+impl Site {
+    fn new(args: &RoundArgs, model: &Model) -> Result<Self, FleetError> {
+        let mut settings = Settings::default();
+        settings.federation.nodes_min = args.nodes.max(1);
+        settings.federation.rounds = u32::MAX;
+        settings.exploring.watched = settings.exploring.watched.min(args.nodes.max(1));
+        settings.exploiting.k = settings.exploiting.k.min(args.nodes.max(1));
+        // A window that no round reaches keeps it exploring.
+        settings.exploring.window = args.rounds + args.nodes + 1;
+        let blueprint = Blueprint {
+            graph: Digest(model.digest()),
+            onnx: shipped::ELECTRICITY_RNN.into(),
+            weights: model.initial_weights().into(),
+        };
+        let nodes = (0..args.nodes).map(|number| NodeId::new(&format!("node-{number:05}")));
+        Ok(Self {
+            federation: Some(Federation::new(Rules::new(settings)?, blueprint)),
+            nodes: nodes.collect::<Result<_, _>>()?,
+            dim: model.dim(),
+            now: Tick(0),
+        })
+    }
+
+    /// One step, with everything it wants done but the sending itself.
+    fn step(&mut self, input: Input, keeper: &mut impl Keeper) -> Result<usize, FleetError> {
+        self.now = self.now.plus_ms(1);
+        let (federation, effects) =
+            self.federation.take().expect("every step puts it back").step(self.now, input);
+        self.federation = Some(federation);
+        let mut closed = Vec::new();
+        let mut packets = 0;
+        for effect in effects {
+            let message = match effect {
+                Effect::Record(round) => {
+                    closed.push(Arc::new(*round));
+                    continue;
+                }
+                Effect::Persist(saved) => {
+                    keeper.keep(&closed, *saved).map_err(|error| FleetError::Defect(error.to_string()))?;
+                    continue;
+                }
+                Effect::Manifest { manifest, .. } => Message::Manifest(manifest),
+                Effect::Account { account, .. } => Message::Account(account),
+                Effect::Publish { dispatch, .. } => Message::Order(dispatch.order()),
+            };
+            let transfer = Transfer::new(envelope::encode(&message), PAYLOAD_BYTES_MAX);
+            packets += transfer.map_or(0, |transfer| transfer.chunks().count());
+        }
+        Ok(packets)
+    }
+
+    fn measure(mut self, args: &RoundArgs, mut keeper: impl Keeper) -> Result<Spread, FleetError> {
+        let mut rng = ChaCha8Rng::seed_from_u64(args.seed);
+        for node in self.nodes.clone() {
+            let birth = Birth { graph: None, weights: None, token: None, software: "bench".into() };
+            let status = Status { session: 1, life: Life::Born(birth) };
+            self.step(Input::Status { node, status }, &mut keeper)?;
+        }
+        self.step(Input::Command(Command::Begin), &mut keeper)?;
+        let mut times = Vec::new();
+        while times.len() < args.rounds as usize {
+            let round = self.federation.as_ref().map_or(0, Federation::round);
+            for (number, node) in self.nodes.clone().into_iter().enumerate() {
+                let vector = (0..self.dim).map(|_| rng.random_range(-1.0..1.0)).collect();
+                let update = Update {
+                    round,
+                    samples: 48,
+                    loss: 0.5,
+                    online_loss: 0.5,
+                    online_samples: 48,
+                    vector: EncodedUpdate::F32(vector),
+                };
+                let began = Instant::now();
+                self.step(Input::Answer { node, answer: Answer::Update(update) }, &mut keeper)?;
+                if number + 1 == self.nodes.len() {
+                    times.push(began.elapsed());
+                }
+            }
+        }
+        Ok(Spread::of(times))
+    }
+}
+
+impl Spread {
+    fn of(mut times: Vec<Duration>) -> Self {
+        times.sort_unstable();
+        let at = |share: f64| times[((times.len() - 1) as f64 * share).round() as usize].as_secs_f64() * 1e3;
+        Self { median_ms: at(0.5), p95_ms: at(0.95) }
+    }
+}
