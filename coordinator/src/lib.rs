@@ -10,6 +10,7 @@
 //! | [`control`] | how an operator steers a running coordinator |
 //! | [`view`] | what is shown of a federation: a pure read model |
 //! | [`dashboard`] | the view over HTTP: page, JSON, metrics |
+//! | [`report`] | a run as one HTML file |
 //! | [`config`] | the configuration file |
 
 pub mod broker;
@@ -18,6 +19,7 @@ pub mod control;
 pub mod dashboard;
 pub mod fairness;
 pub mod federation;
+pub mod report;
 pub mod shell;
 pub mod store;
 pub mod view;

@@ -10,12 +10,12 @@ pub mod cli;
 pub mod demo;
 mod error;
 pub mod observer;
-pub mod outcome;
 pub mod progress;
-pub mod report;
 mod signal;
 pub mod table;
 pub mod transport;
 pub mod watch;
 
 pub use error::FleetError;
+pub use evenhand_coordinator::report;
+pub use evenhand_coordinator::report::outcome;

@@ -9,7 +9,7 @@ use evenhand_protocol::message::Phase;
 
 use crate::FleetError;
 use crate::observer::Observer;
-use crate::outcome::{Member, Outcome, Round, Settings, Stage};
+use crate::outcome::{Member, Outcome, Round, Settings, Stage, Teller};
 use crate::progress::Progress;
 use crate::transport::Ran;
 
@@ -103,6 +103,7 @@ impl<W: Write> Watch<W> {
             rounds: self.rounds,
             ended: ran.ended,
             cost: ran.cost,
+            teller: Teller::Fleet,
         }
     }
 }

@@ -138,6 +138,16 @@ async fn an_operator_watches_and_steers_it() {
     assert!(text.starts_with("federation home: exploiting, round "), "{text}");
     assert!(done(&site.on_state("audit", &[])).contains(" rounds agree"));
     check_export(&site, "running.onnx");
+    let page = site.folder.path().join("report.html");
+    done(&site.on_state("report", &[Path::new("--output"), &page]));
+    let page = fs::read_to_string(page).unwrap();
+    assert_eq!(
+        page.matches("<svg").count(),
+        7,
+        "standings, p-value, odds, mean wait, waits, losses, mean loss"
+    );
+    assert!(page.contains("Under way: ") && page.contains("<th scope=\"row\">n2</th>"));
+    assert!(!page.contains("NaN") && !page.contains("http"));
     let copy = site.folder.path().join("copy");
     done(&site.on_state("backup", &[&copy]));
     assert_eq!(Store::open(&copy).unwrap().audit().unwrap().difference, None);

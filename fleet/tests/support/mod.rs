@@ -1,7 +1,7 @@
 //! Runs that never happened, for what is made from runs.
 #![allow(dead_code)]
 
-use evenhand_fleet::outcome::{Cost, Ended, Member, Outcome, Round, Settings, Stage};
+use evenhand_fleet::outcome::{Cost, Ended, Member, Outcome, Round, Settings, Stage, Teller};
 
 pub(crate) fn settings(rounds: u32, k: usize) -> Settings {
     Settings {
@@ -46,6 +46,7 @@ pub(crate) fn small() -> Outcome {
         ],
         ended: Ended::Complete,
         cost: Cost { bytes_up: 1_234, bytes_down: 2_500_000, seconds_training: 1.5, seconds_fairness: 0.25 },
+        teller: Teller::Fleet,
     }
 }
 
@@ -85,5 +86,6 @@ pub(crate) fn drawn_by(nodes: usize, rounds: u32, mut draw: impl FnMut(u32) -> V
         rounds: rounds_seen,
         ended: Ended::Complete,
         cost: Cost::default(),
+        teller: Teller::Fleet,
     }
 }

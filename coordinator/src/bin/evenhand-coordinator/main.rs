@@ -54,6 +54,14 @@ enum Command {
         #[arg(long, short)]
         output: PathBuf,
     },
+    /// Write the report of the federation so far: one HTML file.
+    Report {
+        /// The state folder.
+        state: PathBuf,
+        /// The file to write.
+        #[arg(long, short)]
+        output: PathBuf,
+    },
     /// Recompute every contribution, standing, verdict, draw and model from the log, and name the first difference.
     Audit {
         /// The state folder.
@@ -154,6 +162,7 @@ fn main() -> ExitCode {
         Command::Run { config } => run::run(config),
         Command::Status { state, json } => operate::status(&state, json),
         Command::Export { state, output } => operate::export(&state, &output),
+        Command::Report { state, output } => operate::report(&state, &output),
         Command::Audit { state } => operate::audit(&state),
         Command::Backup { state, to } => operate::backup(&state, &to),
         Command::Begin { state } => command(&state, federation::Command::Begin),

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::anyhow;
 use evenhand_coordinator::control::{self, ControlError, Request, Status};
 use evenhand_coordinator::federation::Command;
+use evenhand_coordinator::report::{self, outcome::Outcome};
 use evenhand_coordinator::store::{Store, StoreError};
 use evenhand_models::{LoadOptions, Model};
 use evenhand_protocol::exit::Exit;
@@ -58,6 +59,16 @@ pub(super) fn export(state: &Path, output: &Path) -> Result<(), Failure> {
     let onnx = model.export(weights.values(), &metadata).map_err(data)?;
     write(output, &onnx)?;
     println!("{} after round {rounds}: {}", output.display(), weights.digest());
+    Ok(())
+}
+
+pub(super) fn report(state: &Path, output: &Path) -> Result<(), Failure> {
+    let (store, _copy) = at_rest(state)?;
+    let records = store.log()?.records()?.collect::<Result<Vec<_>, _>>()?;
+    let command = format!("evenhand-coordinator report {} --output {}", state.display(), output.display());
+    let outcome = Outcome::told_by_coordinator(&store.federation()?, &records, command);
+    write(output, report::html(&outcome, &outcome.figures()).as_bytes())?;
+    println!("{} of {} rounds", output.display(), records.len());
     Ok(())
 }
 

@@ -1,19 +1,24 @@
 //! The report of a run: one HTML file that needs nothing but itself.
 
 mod charts;
+mod log;
+pub mod outcome;
 mod plot;
+mod words;
 
 use std::fmt::Write;
 
-use crate::outcome::{Ended, Figures, Outcome, bytes_text, probability_decimals};
-use charts::{Against, LINES_MAX, Over, QUALITIES};
-use plot::{WIDTH, escaped, extent};
+use self::charts::{Against, LINES_MAX, Over, QUALITIES};
+use self::outcome::{Ended, Figures, Outcome, Teller, bytes_text, probability_decimals};
+use self::plot::{WIDTH, escaped, extent};
+use self::words::Words;
 
 /// The whole page.
 pub fn html(outcome: &Outcome, figures: &Figures) -> String {
     let mut page = String::with_capacity(256 * 1024);
     let style = include_str!("style.css");
     let heading = headline(figures);
+    let words = outcome.teller.words();
     put(
         &mut page,
         format_args!(
@@ -28,17 +33,20 @@ pub fn html(outcome: &Outcome, figures: &Figures) -> String {
         let (done, wanted) = (figures.rounds, outcome.settings.rounds);
         put(
             &mut page,
-            format_args!("<p class=\"notice\">Interrupted: {done} of {wanted} rounds were done.</p>\n"),
+            format_args!(
+                "<p class=\"notice\">{}: {done} of {wanted} rounds were done.</p>\n",
+                words.unfinished
+            ),
         );
     }
     tiles(&mut page, outcome, figures);
     if outcome.rounds.is_empty() {
         page.push_str("<p class=\"notice\">No round was finished, so there is nothing to plot.</p>\n");
     } else {
-        key(&mut page, figures);
+        key(&mut page, figures, words);
         plots(&mut page, outcome, figures);
     }
-    table(&mut page, figures);
+    table(&mut page, figures, words);
     settings(&mut page, outcome);
     page.push_str("</main>\n</body>\n</html>\n");
     page
@@ -64,7 +72,11 @@ fn lead(outcome: &Outcome, figures: &Figures) -> String {
         None => "Everybody took part in every round; the stop rule had not yet found the standings settled."
             .to_owned(),
     };
-    format!("{nodes} meters learned one model together in {} rounds. {exploring}", figures.rounds)
+    format!(
+        "{nodes} {} learned one model together in {} rounds. {exploring}",
+        outcome.teller.words().nodes,
+        figures.rounds
+    )
 }
 
 fn tiles(page: &mut String, outcome: &Outcome, figures: &Figures) {
@@ -73,7 +85,7 @@ fn tiles(page: &mut String, outcome: &Outcome, figures: &Figures) {
     let loss = figures.online_loss.map_or(("–".to_owned(), String::new()), |loss| {
         (
             format!("{:.4}", loss.std),
-            format!("online loss {:.4} to {:.4}, mean {:.4}", loss.min, loss.max, loss.mean),
+            format!("from {:.4} to {:.4}, mean {:.4}", loss.min, loss.max, loss.mean),
         )
     });
     let stop = match figures.t_alpha {
@@ -88,14 +100,18 @@ fn tiles(page: &mut String, outcome: &Outcome, figures: &Figures) {
         format!("{:.1} s", figures.seconds_training),
         format!("{:.2} s in the fairness mechanism", figures.seconds_fairness),
     );
-    let tiles = [
-        ("Fairness: ζ with waiting", rho(figures.rho_staleness), "Pearson; 1 is perfectly fair".to_owned()),
-        ("Fairness: ζ with online loss", rho(figures.rho_loss), "Pearson; 1 is perfectly fair".to_owned()),
-        ("Equality: spread of online loss", loss.0, loss.1),
-        ("Exploring ended", stop.0, stop.1),
-        ("On the wire", wire.0, wire.1),
-        ("Training, all nodes", time.0, time.1),
+    let words = outcome.teller.words();
+    let fair = "Pearson; 1 is perfectly fair";
+    let mut tiles = vec![
+        (format!("Fairness: {} with waiting", words.symbol), rho(figures.rho_staleness), fair.to_owned()),
+        (format!("Fairness: {} with {}", words.symbol, words.loss), rho(figures.rho_loss), fair.to_owned()),
+        (format!("Equality: spread of {}", words.loss), loss.0, loss.1),
+        ("Exploring ended".into(), stop.0, stop.1),
     ];
+    if outcome.teller == Teller::Fleet {
+        tiles.push(("On the wire".into(), wire.0, wire.1));
+        tiles.push(("Training, all nodes".into(), time.0, time.1));
+    }
     page.push_str("<dl class=\"tiles\">\n");
     for (name, value, note) in tiles {
         put(
@@ -106,16 +122,20 @@ fn tiles(page: &mut String, outcome: &Outcome, figures: &Figures) {
     page.push_str("</dl>\n");
 }
 
-fn key(page: &mut String, figures: &Figures) {
+fn key(page: &mut String, figures: &Figures, words: &Words) {
     let (low, high) = extent(figures.nodes.iter().map(|node| node.zeta));
     let width = (high - low) / QUALITIES as f64;
-    page.push_str("<ul class=\"key\" aria-label=\"Colours of data quality\"><li>Data quality ζ:</li>");
+    let Words { order, least, most, .. } = words;
+    put(
+        page,
+        format_args!("<ul class=\"key\" aria-label=\"Colours of {order}\"><li>Colours, by {order}:</li>"),
+    );
     for class in 0..QUALITIES {
         let from = low + class as f64 * width;
         let word = match class {
-            0 => " (clean)",
-            c if c + 1 == QUALITIES => " (noisy)",
-            _ => "",
+            0 => format!(" ({least})"),
+            c if c + 1 == QUALITIES => format!(" ({most})"),
+            _ => String::new(),
         };
         put(page, format_args!("<li><i class=\"z{class}\"></i>{from:.2} to {:.2}{word}</li>", from + width));
     }
@@ -124,9 +144,9 @@ fn key(page: &mut String, figures: &Figures) {
 
 fn plots(page: &mut String, outcome: &Outcome, figures: &Figures) {
     let waits = outcome.staleness();
+    let words = outcome.teller.words();
     let n = figures.nodes.len();
-    let unit =
-        if n <= LINES_MAX { "one line a node" } else { "median and middle 80 % of each class of quality" };
+    let unit = if n <= LINES_MAX { "one line a node" } else { "median and middle 80 % of each class" };
 
     section(
         page,
@@ -152,10 +172,11 @@ fn plots(page: &mut String, outcome: &Outcome, figures: &Figures) {
     page.push_str("<div class=\"pair\">\n");
     let odds = Against {
         id: "odds",
-        title: "Sampling probability against data quality",
+        title: &format!("Sampling probability against {}", words.order),
         y_name: "sampling probability ϱ",
         rho: None,
         reference: Some((1.0 / n.max(1) as f64, "equal share".to_owned())),
+        words,
     };
     figure(
         page,
@@ -165,10 +186,11 @@ fn plots(page: &mut String, outcome: &Outcome, figures: &Figures) {
     );
     let waiting = Against {
         id: "staleness",
-        title: "Mean staleness against data quality",
+        title: &format!("Mean staleness against {}", words.order),
         y_name: "mean staleness, rounds",
         rho: figures.rho_staleness,
         reference: None,
+        words,
     };
     let waited = charts::against_zeta(&waiting, figures, |node| node.mean_staleness);
     figure(page, "Mean wait for the latest model", &waited, "");
@@ -180,43 +202,47 @@ fn plots(page: &mut String, outcome: &Outcome, figures: &Figures) {
         " class=\"wide\"",
     );
 
-    section(
-        page,
-        "What it meant for forecasts",
-        "Each node forecasts with the model it last received. Its online loss is that model's error on everybody's \
-         next, clean readings.",
-    );
+    section(page, "What it meant for forecasts", words.loss_meaning);
     let loss = Over {
         id: "loss",
-        title: "Online loss over rounds",
-        y_name: "online loss",
+        title: &format!("{} over rounds", capital(words.loss)),
+        y_name: words.loss,
         width: 2.0 * WIDTH,
         from: 0,
     };
     let losses =
         charts::over_rounds(&loss, outcome, figures, |round, node| outcome.rounds[round].online_losses[node]);
-    figure(page, &format!("Online loss, {unit}"), &losses, " class=\"wide\"");
+    figure(page, &format!("{}, {unit}", capital(words.loss)), &losses, " class=\"wide\"");
     page.push_str("<div class=\"pair\">\n");
-    let excess = outcome.excess_losses();
-    let cost = Over {
-        id: "cost",
-        title: "What waiting cost",
-        y_name: "online loss above the best-placed node's, running mean",
-        width: WIDTH,
-        from: figures.t_alpha.map_or(0, |t| t as usize),
-    };
-    let costs = charts::over_rounds(&cost, outcome, figures, |round, node| excess[round][node]);
-    figure(page, &format!("What waiting cost, {unit}"), &costs, "");
+    // Losses on different readings cannot be held against each other.
+    if outcome.teller == Teller::Fleet {
+        let excess = outcome.excess_losses();
+        let cost = Over {
+            id: "cost",
+            title: "What waiting cost",
+            y_name: "online loss above the best-placed node's, running mean",
+            width: WIDTH,
+            from: figures.t_alpha.map_or(0, |t| t as usize),
+        };
+        let costs = charts::over_rounds(&cost, outcome, figures, |round, node| excess[round][node]);
+        figure(page, &format!("What waiting cost, {unit}"), &costs, "");
+    }
     let mean_loss = Against {
         id: "mean-loss",
-        title: "Mean online loss against data quality",
-        y_name: "mean online loss",
+        title: &format!("Mean {} against {}", words.loss, words.order),
+        y_name: &format!("mean {}", words.loss),
         rho: figures.rho_loss,
         reference: None,
+        words,
     };
     let lost = charts::against_zeta(&mean_loss, figures, |node| node.online_loss);
-    figure(page, "Mean online loss", &lost, "");
+    figure(page, &format!("Mean {}", words.loss), &lost, "");
     page.push_str("</div>\n");
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }
 
 fn section(page: &mut String, title: &str, words: &str) {
@@ -227,7 +253,7 @@ fn figure(page: &mut String, caption: &str, drawing: &str, attributes: &str) {
     put(page, format_args!("<figure{attributes}><figcaption>{caption}</figcaption>{drawing}</figure>\n"));
 }
 
-fn table(page: &mut String, figures: &Figures) {
+fn table(page: &mut String, figures: &Figures, words: &Words) {
     let tall = if figures.nodes.len() > 2 * LINES_MAX { " tall" } else { "" };
     put(
         page,
@@ -235,9 +261,10 @@ fn table(page: &mut String, figures: &Figures) {
             "<h2>Every node</h2>\n<p class=\"say\">Staleness counts rounds since the model was last received, over the \
              rounds in which nodes were drawn.</p>\n<div class=\"scroll{tall}\" tabindex=\"0\" role=\"region\" aria-label=\"Every node\">\
              <table>\n<thead><tr><th scope=\"col\">node</th>\
-             <th scope=\"col\">ζ</th><th scope=\"col\">standing ψ</th><th scope=\"col\">probability ϱ</th>\
+             <th scope=\"col\">{}</th><th scope=\"col\">standing ψ</th><th scope=\"col\">probability ϱ</th>\
              <th scope=\"col\">drawn</th><th scope=\"col\">mean staleness</th><th scope=\"col\">longest</th>\
-             <th scope=\"col\">online loss</th></tr></thead>\n<tbody>\n"
+             <th scope=\"col\">{}</th></tr></thead>\n<tbody>\n",
+            words.symbol, words.loss
         ),
     );
     let decimals = probability_decimals(figures.nodes.len());
@@ -266,8 +293,8 @@ fn settings(page: &mut String, outcome: &Outcome) {
     for (name, value) in outcome.settings.shown() {
         put(page, format_args!("<div><dt>{name}</dt><dd>{}</dd></div>\n", escaped(&value)));
     }
-    let command = escaped(&outcome.settings.command);
-    put(page, format_args!("</dl>\n<p class=\"repeat\">To repeat this run: <code>{command}</code></p>\n"));
+    let (repeat, command) = (outcome.teller.words().repeat, escaped(&outcome.settings.command));
+    put(page, format_args!("</dl>\n<p class=\"repeat\">{repeat}: <code>{command}</code></p>\n"));
 }
 
 fn put(page: &mut String, text: std::fmt::Arguments<'_>) {

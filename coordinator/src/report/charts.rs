@@ -3,8 +3,9 @@
 //! Up to [`LINES_MAX`] nodes each node is a line; beyond, nodes of like quality share a band, so that two thousand
 //! read as easily as twelve.
 
+use super::outcome::{Figures, NodeFigures, Outcome, Stage};
 use super::plot::{Anchor, Frame, HEIGHT, Scale, Svg, WIDTH, extent};
-use crate::outcome::{Figures, NodeFigures, Outcome, Stage};
+use super::words::Words;
 
 /// Above this number of nodes, lines become bands.
 pub(crate) const LINES_MAX: usize = 24;
@@ -42,12 +43,14 @@ pub(crate) fn over_rounds(
     let classes = qualities(&figures.nodes.iter().map(|node| node.zeta).collect::<Vec<_>>());
     let rounds: Vec<usize> = (about.from.min(outcome.rounds.len() - 1)..outcome.rounds.len()).collect();
     let few = nodes <= LINES_MAX;
+    let words = outcome.teller.words();
     let description = if few {
-        format!("One line a node over {} rounds; colour is data quality.", rounds.len())
+        format!("One line a node over {} rounds; colour is {}.", rounds.len(), words.order)
     } else {
         format!(
-            "{nodes} nodes in {QUALITIES} classes of data quality over {} rounds: the median of each class, and the band \
+            "{nodes} nodes in {QUALITIES} classes of {} over {} rounds: the median of each class, and the band \
              that holds the middle 80 %.",
+            words.order,
             rounds.len()
         )
     };
@@ -74,7 +77,7 @@ pub(crate) fn over_rounds(
         for (node, class) in classes.iter().enumerate() {
             let finite = rounds.iter().filter(|&&round| value(round, node).is_finite());
             let points = finite.map(|&round| frame.at(number(round), value(round, node)));
-            svg.polyline(&format!("curve z{class}"), points, Some(&named(&figures.nodes[node])));
+            svg.polyline(&format!("curve z{class}"), points, Some(&named(&figures.nodes[node], words)));
         }
     } else {
         for (class, band) in
@@ -83,7 +86,7 @@ pub(crate) fn over_rounds(
             let at = |index: usize, decile: usize| frame.at(number(rounds[index]), band[index][decile]);
             let outline = (0..band.len()).map(|i| at(i, 2)).chain((0..band.len()).rev().map(|i| at(i, 0)));
             svg.polygon(&format!("band z{class}"), outline);
-            let label = format!("ζ class {} of {QUALITIES}", class + 1);
+            let label = format!("{} class {} of {QUALITIES}", words.symbol, class + 1);
             svg.polyline(&format!("curve bold z{class}"), (0..band.len()).map(|i| at(i, 1)), Some(&label));
         }
     }
@@ -136,6 +139,7 @@ pub(crate) struct Against<'a> {
     pub(crate) rho: Option<f64>,
     /// A value to compare with, and its name.
     pub(crate) reference: Option<(f64, String)>,
+    pub(crate) words: &'static Words,
 }
 
 /// One value of every node against ζ.
@@ -147,7 +151,9 @@ pub(crate) fn against_zeta(
     let points: Vec<(f64, f64)> = figures.nodes.iter().map(|node| (node.zeta, value(node))).collect();
     let classes = qualities(&points.iter().map(|(zeta, _)| *zeta).collect::<Vec<_>>());
     let description = match about.rho {
-        Some(rho) => format!("One dot a node; Pearson's correlation with ζ is {rho:.2}."),
+        Some(rho) => {
+            format!("One dot a node; Pearson's correlation with {} is {rho:.2}.", about.words.symbol)
+        }
         None => "One dot a node.".to_owned(),
     };
     let mut svg = Svg::new(about.id, (WIDTH, HEIGHT), about.title, &description);
@@ -155,7 +161,7 @@ pub(crate) fn against_zeta(
     let margin = 0.04 * (high - low).max(0.01);
     let values = points.iter().map(|(_, y)| *y).chain(about.reference.iter().map(|(value, _)| *value));
     let frame = Frame::new(WIDTH, (low - margin, high + margin), extent(values));
-    frame.draw(&mut svg, "data quality ζ (0 is clean)", about.y_name);
+    frame.draw(&mut svg, about.words.axis, about.y_name);
     if let Some((value, name)) = &about.reference {
         let y = frame.y.at(*value);
         svg.line("rule", (Frame::LEFT, y), (frame.right, y));
@@ -171,7 +177,12 @@ pub(crate) fn against_zeta(
     }
     let (radius, class_name) = if points.len() <= 100 { (5.0, "dot") } else { (2.4, "dot faint") };
     for ((&(zeta, height), class), node) in points.iter().zip(&classes).zip(&figures.nodes) {
-        svg.circle(&format!("{class_name} z{class}"), frame.at(zeta, height), radius, Some(&named(node)));
+        svg.circle(
+            &format!("{class_name} z{class}"),
+            frame.at(zeta, height),
+            radius,
+            Some(&named(node, about.words)),
+        );
     }
     if let Some((slope, intercept)) = about.rho.and_then(|_| least_squares(&points)) {
         let end = |zeta: f64| frame.at(zeta, intercept + slope * zeta);
@@ -183,6 +194,7 @@ pub(crate) fn against_zeta(
 /// Staleness of every node in every round; rows and columns are averaged where there are too many to see.
 pub(crate) fn staleness(outcome: &Outcome, figures: &Figures, staleness: &[Vec<u32>]) -> String {
     let width = 2.0 * WIDTH;
+    let words = outcome.teller.words();
     let mut order: Vec<usize> = (0..figures.nodes.len()).collect();
     order.sort_by(|&a, &b| figures.nodes[a].zeta.total_cmp(&figures.nodes[b].zeta).then(a.cmp(&b)));
     let rows: Vec<&[usize]> = order.chunks(order.len().div_ceil(HEAT_ROWS_MAX).max(1)).collect();
@@ -199,7 +211,8 @@ pub(crate) fn staleness(outcome: &Outcome, figures: &Figures, staleness: &[Vec<u
         (width, HEIGHT),
         "Rounds since each node last received the model",
         &format!(
-            "Rows are nodes by data quality, the cleanest on top; the longest wait was {longest} rounds."
+            "Rows are nodes by {}, {}; the longest wait was {longest} rounds.",
+            words.order, words.least_on_top
         ),
     );
     let (left, right, top, bottom) = (Frame::LEFT, width - Frame::MARGIN, Frame::TOP, Frame::BOTTOM);
@@ -214,7 +227,7 @@ pub(crate) fn staleness(outcome: &Outcome, figures: &Figures, staleness: &[Vec<u
             let hover = few.then(|| {
                 format!(
                     "{}, round {}: {wait:.0}",
-                    named(&figures.nodes[row[0]]),
+                    named(&figures.nodes[row[0]], words),
                     outcome.rounds[column[0]].round
                 )
             });
@@ -232,7 +245,12 @@ pub(crate) fn staleness(outcome: &Outcome, figures: &Figures, staleness: &[Vec<u
         svg.text("tick", (axis.at(tick), bottom + 18.0), Anchor::Middle, &axis.label(tick));
     }
     svg.text("name", (right, bottom + 36.0), Anchor::End, "round");
-    svg.text("name", (4.0, 16.0), Anchor::Start, "nodes by ζ, the cleanest on top");
+    svg.text(
+        "name",
+        (4.0, 16.0),
+        Anchor::Start,
+        &format!("nodes by {}, {}", words.symbol, words.least_on_top),
+    );
     legend(&mut svg, right, darkest);
     svg.finish()
 }
@@ -277,8 +295,8 @@ fn rounds_extent(outcome: &Outcome) -> (f64, f64) {
     extent(outcome.rounds.iter().map(|round| f64::from(round.round)))
 }
 
-fn named(node: &NodeFigures) -> String {
-    format!("{} (ζ = {:.2})", node.id, node.zeta)
+fn named(node: &NodeFigures, words: &Words) -> String {
+    format!("{} ({} = {:.2})", node.id, words.symbol, node.zeta)
 }
 
 fn signed(value: f64) -> String {

@@ -1,6 +1,6 @@
 //! What a run showed: the one value from which the table, the JSON object and the report are made.
 
-use evenhand_coordinator::fairness::measures::{self, Summary};
+use crate::fairness::measures::{self, Summary};
 use serde::Serialize;
 
 /// One simulated node, as its owner knows it.
@@ -83,6 +83,18 @@ pub struct Outcome {
     pub ended: Ended,
     /// What it cost.
     pub cost: Cost,
+    /// Who tells of it.
+    pub teller: Teller,
+}
+
+/// Who tells of a run, and so what is known of its nodes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Teller {
+    /// The fleet: it knows how good each node's data are, and how good its forecasts would be.
+    #[default]
+    Fleet,
+    /// The coordinator: it knows what nodes gave and what they say. ζ is then how far a node's standing falls short.
+    Coordinator,
 }
 
 /// What was asked.
@@ -342,6 +354,6 @@ pub fn bytes_text(bytes: u64) -> String {
 }
 
 /// Decimals that tell one node's probability from another's: the equal share with three digits.
-pub(crate) fn probability_decimals(nodes: usize) -> usize {
+pub fn probability_decimals(nodes: usize) -> usize {
     nodes.max(1).ilog10() as usize + 3
 }
