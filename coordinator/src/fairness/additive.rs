@@ -74,15 +74,36 @@ impl WithSimd for Span<'_> {
     }
 }
 
+/// ‖Δθ‖².
+pub(super) struct SquaredNorm<'a>(pub(super) &'a [f32]);
+
+impl WithSimd for SquaredNorm<'_> {
+    type Output = f64;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) -> f64 {
+        let (chunks, rest) = self.0.as_chunks::<16>();
+        let mut sums = [0.0; 16];
+        for chunk in chunks {
+            for lane in 0..16 {
+                sums[lane] += f64::from(chunk[lane]).powi(2);
+            }
+        }
+        sums.iter().sum::<f64>() + rest.iter().map(|value| f64::from(*value).powi(2)).sum::<f64>()
+    }
+}
+
+/// Adds `weight` times an update to a sum.
 #[inline(always)]
-fn add(sum: &mut [f64], weight: f64, update: &[f32]) {
+pub(super) fn add(sum: &mut [f64], weight: f64, update: &[f32]) {
     for (sum, value) in sum.iter_mut().zip(update) {
         *sum += weight * f64::from(*value);
     }
 }
 
+/// The scalar product of a sum and an update.
 #[inline(always)]
-fn dot(whole: &[f64], update: &[f32]) -> f64 {
+pub(super) fn dot(whole: &[f64], update: &[f32]) -> f64 {
     // Sixteen sums side by side, so that the processor need not wait for one to add to the next.
     let mut sums = [0.0; 16];
     let (whole, rest) = whole.as_chunks::<16>();

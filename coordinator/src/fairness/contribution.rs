@@ -4,8 +4,8 @@ use super::{
     additive,
     appraisal::{Appraisal, Estimator, Utility, Weighting},
     error::FairnessError,
-    game::{Cosine, Game, Scored},
-    gram::Gram,
+    game::{Cosine, Game, Scored, StreamedCosine},
+    gram::{Device, Gram},
     shapley::{self, Effort},
 };
 use rand_chacha::ChaCha8Rng;
@@ -41,11 +41,17 @@ pub fn contributions(
             }
             contributions
         }
+        Utility::Cosine if streams(updates.len(), appraisal) => {
+            let mut game = StreamedCosine::new(updates, weights, &coalition);
+            if let Some(i) = game.without_norm() {
+                return Err(without_norm(updates, i));
+            }
+            shapley::permutation(&mut game, effort(appraisal), rng)?
+        }
         Utility::Cosine | Utility::LeaveOneOut => {
             let gram = Gram::on(appraisal.device, updates)?;
             if let Some(i) = (0..gram.size()).find(|&i| !gram.get(i, i).is_finite()) {
-                all_finite_updates(updates)?;
-                return Err(FairnessError::TooLarge { field: format!("updates[{i}]") });
+                return Err(without_norm(updates, i));
             }
             let mut game = Cosine::new(&gram, weights, &coalition);
             if appraisal.utility == Utility::LeaveOneOut {
@@ -87,13 +93,29 @@ fn estimate(
     appraisal: &Appraisal,
     rng: &mut ChaCha8Rng,
 ) -> Result<Contributions, FairnessError> {
-    let effort = Effort { samples: appraisal.samples, standard_error: appraisal.standard_error };
+    let effort = effort(appraisal);
     match appraisal.estimator {
         Estimator::Exact => shapley::exact(game),
         Estimator::Stratified => shapley::stratified(game, effort, rng),
         Estimator::StratifiedIndependent => shapley::stratified_independent(game, effort, rng),
         Estimator::Permutation => shapley::permutation(game, effort, rng),
     }
+}
+
+fn effort(appraisal: &Appraisal) -> Effort {
+    Effort { samples: appraisal.samples, standard_error: appraisal.standard_error }
+}
+
+/// Orders for which walking on the updates costs as much as one node's share of the Gram matrix: a
+/// product of the matrix is computed that much faster than a step of the walk.
+const PRODUCTS_A_STEP: usize = 32;
+
+/// Whether so many nodes are better walked than multiplied: samples × N passes over an update grow
+/// with N, the Gram matrix with its square.
+fn streams(nodes: usize, appraisal: &Appraisal) -> bool {
+    appraisal.estimator == Estimator::Permutation
+        && appraisal.device == Device::Cpu
+        && nodes > PRODUCTS_A_STEP.saturating_mul(appraisal.samples)
 }
 
 fn coalition_weights(weights: &[f64], weighting: Weighting) -> Vec<f64> {
@@ -142,6 +164,14 @@ fn all_finite_updates(updates: &[&[f32]]) -> Result<(), FairnessError> {
     match updates.iter().position(|update| update.iter().any(|value| !value.is_finite())) {
         Some(i) => Err(FairnessError::NotFinite { field: format!("updates[{i}]") }),
         None => Ok(()),
+    }
+}
+
+/// Why the update of node i has no norm.
+fn without_norm(updates: &[&[f32]], i: usize) -> FairnessError {
+    match all_finite_updates(updates) {
+        Err(error) => error,
+        Ok(()) => FairnessError::TooLarge { field: format!("updates[{i}]") },
     }
 }
 

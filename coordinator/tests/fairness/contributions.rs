@@ -2,8 +2,10 @@
 
 use super::assert_close;
 use evenhand_coordinator::fairness::{
-    Appraisal, Contributions, Estimator, FairnessError, Utility, Weighting, contributions,
-    contributions_scored, game::Rule, shapley,
+    Appraisal, Contributions, Estimator, FairnessError, Gram, Utility, Weighting, contributions,
+    contributions_scored,
+    game::{Cosine, Rule},
+    shapley,
 };
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -190,4 +192,37 @@ fn what_makes_no_sense_is_refused_by_name() {
     let nan =
         contributions_scored(&slices, &half, &exactly(Utility::NegativeLoss), &mut |_| f64::NAN, &mut rng());
     assert_eq!(nan.unwrap_err().to_string(), "contributions[0] is not finite");
+}
+
+/// Many nodes are walked on their updates, fewer multiplied to a Gram matrix first: the same orders then
+/// give the same values.
+#[test]
+fn beyond_the_gram_matrix_contributions_stay_what_they_were() {
+    let updates = updates(70, 300);
+    let slices: Vec<&[f32]> = updates.iter().map(Vec::as_slice).collect();
+    let weights: Vec<f64> = (0..70).map(|i| f64::from(1 + i % 7) / 280.0).collect();
+    for weighting in [Weighting::Once, Weighting::Twice] {
+        let appraisal =
+            Appraisal { estimator: Estimator::Permutation, samples: 2, weighting, ..Appraisal::default() };
+        let walked = value(&updates, &weights, appraisal).unwrap();
+        let gram = Gram::of(&slices);
+        let coalition: Vec<f64> = match weighting {
+            Weighting::Once => weights.clone(),
+            Weighting::Twice => weights.iter().map(|p| p * p).collect(),
+        };
+        let effort = shapley::Effort { samples: 2, standard_error: None };
+        let known =
+            shapley::permutation(&mut Cosine::new(&gram, &weights, &coalition), effort, &mut rng()).unwrap();
+        assert_ne!(walked.values, known.values, "both ways were taken");
+        assert_close(&walked.values, &known.values, 1e-5);
+    }
+}
+
+#[test]
+fn updates_that_cannot_be_walked_are_named() {
+    let mut updates = updates(70, 300);
+    let appraisal = Appraisal { estimator: Estimator::Permutation, samples: 2, ..Appraisal::default() };
+    updates[41][7] = f32::NAN;
+    let error = value(&updates, &[1.0 / 70.0; 70], appraisal).unwrap_err();
+    assert_eq!(error, FairnessError::NotFinite { field: "updates[41]".into() });
 }

@@ -1,6 +1,6 @@
 //! The cosine game of the paper's experiments, played on the Gram matrix.
 
-use super::Game;
+use super::{Game, Walk};
 use crate::fairness::gram::Gram;
 
 /// U(S) = ⟨g_S, g_N⟩ / (‖g_S‖ ‖g_N‖) with g_S = Σ_{i∈S} cᵢΔθᵢ, g_N = Σ pᵢΔθᵢ, U(∅) = 0.
@@ -70,16 +70,21 @@ impl Cosine {
     }
 
     fn cosine(&self, aligned: f64, square: f64, mass: f64) -> f64 {
-        if self.whole == 0.0 || vanishes(square, mass) { 0.0 } else { aligned / (square.sqrt() * self.whole) }
+        worth(aligned, square, mass, self.whole)
     }
 }
 
+/// U(S) from ⟨g_S, g_N⟩, ‖g_S‖², Σ_{i∈S} aᵢᵢ and ‖g_N‖.
+pub(super) fn worth(aligned: f64, square: f64, mass: f64, whole: f64) -> f64 {
+    if whole == 0.0 || vanishes(square, mass) { 0.0 } else { aligned / (square.sqrt() * whole) }
+}
+
 /// Whether updates of total square `mass` sum up to nothing that single precision can tell from zero.
-fn vanishes(square: f64, mass: f64) -> bool {
+pub(super) fn vanishes(square: f64, mass: f64) -> bool {
     square <= f64::from(f32::EPSILON) * mass
 }
 
-impl Game for Cosine {
+impl Walk for Cosine {
     fn players(&self) -> usize {
         self.players
     }
@@ -113,13 +118,15 @@ impl Game for Cosine {
         self.seated.push(player);
     }
 
-    fn undo(&mut self) {
-        self.seated.pop();
-    }
-
     fn worth(&mut self) -> f64 {
         let Level { aligned, square, mass } = self.level();
         self.cosine(aligned, square, mass)
+    }
+}
+
+impl Game for Cosine {
+    fn undo(&mut self) {
+        self.seated.pop();
     }
 
     fn worth_with(&mut self, player: usize) -> f64 {

@@ -1,6 +1,6 @@
 //! A game given by any rule that puts a worth on a coalition.
 
-use super::Game;
+use super::{Game, Walk};
 
 /// The game whose worth is `worth(members)`, `members[i]` saying whether player i is in.
 pub struct Rule<F> {
@@ -23,7 +23,7 @@ impl<F: FnMut(&[bool]) -> f64> Rule<F> {
     }
 }
 
-impl<F: FnMut(&[bool]) -> f64> Game for Rule<F> {
+impl<F: FnMut(&[bool]) -> f64> Walk for Rule<F> {
     fn players(&self) -> usize {
         self.members.len()
     }
@@ -38,13 +38,15 @@ impl<F: FnMut(&[bool]) -> f64> Game for Rule<F> {
         self.seated.push(player);
     }
 
+    fn worth(&mut self) -> f64 {
+        (self.worth)(&self.members)
+    }
+}
+
+impl<F: FnMut(&[bool]) -> f64> Game for Rule<F> {
     fn undo(&mut self) {
         let player = self.seated.pop().expect("undo follows a join");
         self.members[player] = false;
-    }
-
-    fn worth(&mut self) -> f64 {
-        (self.worth)(&self.members)
     }
 
     fn worth_with(&mut self, player: usize) -> f64 {

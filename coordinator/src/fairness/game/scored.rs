@@ -1,6 +1,6 @@
 //! A game whose worth is what a model scores after it was moved by the coalition's updates only.
 
-use super::Game;
+use super::{Game, Walk};
 
 /// U(S) = score(Σ_{i∈S} cᵢΔθᵢ), the score being whatever the caller makes of that update: the
 /// negative loss or the accuracy of θ_{t−1} moved by it, on validation data the coordinator holds.
@@ -51,7 +51,7 @@ impl<'a> Scored<'a> {
     }
 }
 
-impl Game for Scored<'_> {
+impl Walk for Scored<'_> {
     fn players(&self) -> usize {
         self.updates.len()
     }
@@ -66,6 +66,12 @@ impl Game for Scored<'_> {
         add(&mut self.sum, self.coalition[player], self.updates[player]);
     }
 
+    fn worth(&mut self) -> f64 {
+        self.worth_moved(None)
+    }
+}
+
+impl Game for Scored<'_> {
     fn undo(&mut self) {
         // Summed afresh: a subtraction would leave rounding errors of larger updates behind.
         self.seated.pop();
@@ -73,10 +79,6 @@ impl Game for Scored<'_> {
         for &player in &self.seated {
             add(&mut self.sum, self.coalition[player], self.updates[player]);
         }
-    }
-
-    fn worth(&mut self) -> f64 {
-        self.worth_moved(None)
     }
 
     fn worth_with(&mut self, player: usize) -> f64 {

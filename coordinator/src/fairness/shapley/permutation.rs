@@ -1,7 +1,7 @@
 //! Shapley values from random orders of arrival.
 
 use super::replicates::{Effort, average};
-use crate::fairness::{Contributions, FairnessError, game::Game};
+use crate::fairness::{Contributions, FairnessError, game::Walk};
 use rand::{Rng, seq::SliceRandom};
 
 /// φ̂ᵢ = mean of U(S∪{i}) − U(S) over random orders, S being those who came before i.
@@ -9,7 +9,7 @@ use rand::{Rng, seq::SliceRandom};
 /// Each order is followed by its reverse. In a game whose interactions are of order at most two the
 /// pair's mean is exact, and the cosine game of aligned updates is close to that. A sample is an
 /// order; an odd count is rounded up to whole pairs, and the standard error is over pairs.
-pub fn permutation<G: Game>(
+pub fn permutation<G: Walk>(
     game: &mut G,
     effort: Effort,
     rng: &mut impl Rng,
