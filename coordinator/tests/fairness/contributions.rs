@@ -214,7 +214,9 @@ fn beyond_the_gram_matrix_contributions_stay_what_they_were() {
         let known =
             shapley::permutation(&mut Cosine::new(&gram, &weights, &coalition), effort, &mut rng()).unwrap();
         assert_ne!(walked.values, known.values, "both ways were taken");
-        assert_close(&walked.values, &known.values, 1e-5);
+        // The products are summed in single precision; a contribution is a difference of cosines, at most 1.
+        let apart = walked.values.iter().zip(&known.values).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+        assert!(apart < 1e-7, "{apart}");
     }
 }
 
