@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Times one gradient step of the shipped models beside PyTorch, on one core, in the same run; prints a Markdown table.
+"""Times one gradient step of the shipped models beside PyTorch, on one core, in the same run; prints Markdown tables.
+
+The second table is about predictions: with weights that can be swapped, and with weights folded into tract's plan.
 
     python3 -m venv venv && venv/bin/pip install torch numpy
-    cargo build --release -p evenhand-models --example gradient_time
+    cargo build --release --workspace --example gradient_time
     taskset -c 0 venv/bin/python onnx-models/bench/compare.py target/release/examples/gradient_time
 
 Both sides do the same work: copy the weights in, forward, backward, copy the gradient out. Times are processor time, not
@@ -74,7 +76,7 @@ MODELS = {
     "dqn-nature": dqn_nature,
     "dqn-grid": dqn_grid,
 }
-ROUNDS = 3
+ROUNDS = 5
 
 
 def torch_gradient_us(name, shape):
@@ -119,15 +121,19 @@ def main():
             if key not in ours or line["gradient_us"] < ours[key]["gradient_us"]:
                 ours[key] = line
             theirs[key] = min(theirs.get(key, float("inf")), torch_gradient_us(line["model"], line["shape"]))
-    print("| model | input | Evenhand µs | PyTorch µs | ratio | predict µs | swap weights and predict µs |")
-    print("|---|---|--:|--:|--:|--:|--:|")
+    print("| model | input | Evenhand µs | PyTorch µs | ratio |")
+    print("|---|---|--:|--:|--:|")
     for key, line in ours.items():
         us, torch_us = line["gradient_us"], theirs[key]
         shape = "×".join(map(str, line["shape"]))
-        print(
-            f"| {line['model']} | {shape} | {us:.0f} | {torch_us:.0f} | {us / torch_us:.2f} "
-            f"| {line['predict_us']:.0f} | {line['swap_and_predict_us']:.0f} |"
-        )
+        print(f"| {line['model']} | {shape} | {us:.0f} | {torch_us:.0f} | {us / torch_us:.2f} |")
+    print()
+    print("| model, one sample | predict µs | swap and predict µs | folded: predict µs | folded: swap and predict µs |")
+    print("|---|--:|--:|--:|--:|")
+    for line in ours.values():
+        shape = "×".join(map(str, [1, *line["shape"][1:]]))
+        columns = ["predict_us", "swap_and_predict_us", "folded_predict_us", "folded_swap_and_predict_us"]
+        print(f"| {line['model']} {shape} | " + " | ".join(f"{line[c]:.0f}" for c in columns) + " |")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 //! Times one gradient step of shipped models, for `bench/compare.py`: one JSON object a line on stdout.
 //!
-//!     cargo run --release -p evenhand-models --example gradient_time
+//!     cargo run --release --workspace --example gradient_time
 #![allow(clippy::unwrap_used)]
 
 use std::time::Instant;

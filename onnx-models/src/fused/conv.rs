@@ -12,14 +12,11 @@ use burn_flex::FlexTensor;
 use super::Fused;
 use super::lanes::LANES_MAX;
 use super::layout::{channels_last, dense, planes_last, shape, tensor, values};
-use super::product::{Product, Row, Segment, Start};
+use super::product::{PASS_FLOATS, Product, Row, Segment, Start};
 use crate::kernel;
 
 #[derive(Debug, Clone)]
 pub(super) struct Conv(pub(super) kernel::Conv);
-
-/// Weights that one pass over the pixels uses, so that they stay in the processor's first cache.
-const PASS_FLOATS: usize = 8 << 10;
 
 /// All sizes of one convolution; channels and outputs are those of one group.
 struct Geometry<'a> {

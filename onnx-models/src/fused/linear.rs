@@ -1,10 +1,14 @@
 //! x·W + b, and x·Wᵀ + b without moving W.
 
+use std::borrow::Cow;
+
 use burn_flex::FlexTensor;
 
 use super::Fused;
 use super::gemm::{Into, Matrix, multiply};
+use super::lanes::LANES_MAX;
 use super::layout::{dense, shape, tensor, values};
+use super::product::{PASS_FLOATS, Product, Row, Segment, Start};
 
 #[derive(Debug, Clone)]
 pub(super) struct Linear {
@@ -17,6 +21,36 @@ impl Linear {
         let w = Matrix::dense(values(w), rows, columns);
         if self.transposed { w.transposed() } else { w }
     }
+}
+
+/// The product of `a` and a row-major matrix of so many columns, which is readable a register beyond its end.
+fn wide(out: &mut [f32], a: Matrix<'_>, b: &[f32], columns: usize) {
+    let rows: Vec<Row> = (0..a.rows).map(|i| Row { from: i * a.row_stride, to: i * columns }).collect();
+    let zeros = vec![0.0; columns.next_multiple_of(LANES_MAX)];
+    // Three registers of columns are summed at a time.
+    let pass = PASS_FLOATS / columns.clamp(LANES_MAX, 3 * LANES_MAX);
+    for begin in (0..a.columns).step_by(pass) {
+        let product = Product {
+            a: &a.data[begin * a.column_stride..],
+            a_step: a.column_stride,
+            b: &b[begin * columns..],
+            b_step: columns,
+            columns,
+            length: pass.min(a.columns - begin),
+            segments: &[Segment { a: 0, b: 0 }],
+        };
+        let start = if begin == 0 { Start::Each(&zeros) } else { Start::Out };
+        product.run(&rows, start, out);
+    }
+}
+
+/// A row-major matrix of so many columns, readable a register beyond its end if its rows do not fill registers.
+fn readable(matrix: &[f32], columns: usize) -> Cow<'_, [f32]> {
+    let mut matrix = Cow::Borrowed(matrix);
+    if !columns.is_multiple_of(LANES_MAX) {
+        matrix.to_mut().extend([0.0; LANES_MAX]);
+    }
+    matrix
 }
 
 impl Fused<3> for Linear {
@@ -45,17 +79,20 @@ impl Fused<3> for Linear {
         let slopes = Matrix::dense(values(&gradient), rows, outputs);
         let x_gradient = wanted[0].then(|| {
             let mut out = vec![0.0; rows * inputs];
-            multiply(&mut out, inputs, slopes, weight.transposed(), Into::Replace);
+            match self.transposed {
+                true => wide(&mut out, slopes, &readable(values(&w), inputs), inputs),
+                false => multiply(&mut out, inputs, slopes, weight.transposed(), Into::Replace),
+            }
             tensor(out, &[rows, inputs])
         });
         let w_gradient = wanted[1].then(|| {
             let mut out = vec![0.0; inputs * outputs];
             let x = Matrix::dense(values(&x), rows, inputs);
             if self.transposed {
-                multiply(&mut out, inputs, slopes.transposed(), x, Into::Replace);
+                wide(&mut out, slopes.transposed(), &readable(x.data, inputs), inputs);
                 tensor(out, &[outputs, inputs])
             } else {
-                multiply(&mut out, outputs, x.transposed(), slopes, Into::Replace);
+                wide(&mut out, x.transposed(), &readable(slopes.data, outputs), outputs);
                 tensor(out, &[inputs, outputs])
             }
         });

@@ -2,6 +2,9 @@
 
 use super::lanes::{LANES_MAX, Lanes};
 
+/// Floats of the second factor for one pass over the rows, so that they stay in the processor's first cache.
+pub(super) const PASS_FLOATS: usize = 8 << 10;
+
 /// For every row and column: out[row.to + column] = Σ a[row.from + segment.a + k·a_step] · b[segment.b + k·b_step +
 /// column], over all segments and all k below their length.
 pub(super) struct Product<'a> {
