@@ -4,7 +4,7 @@
 //! read as easily as twelve.
 
 use super::outcome::{Figures, NodeFigures, Outcome, Stage};
-use super::plot::{Anchor, Frame, HEIGHT, Scale, Svg, WIDTH, extent};
+use super::plot::{Anchor, Frame, HEIGHT, Scale, Svg, WIDTH, extent, signed};
 use super::words::Words;
 
 /// Above this number of nodes, lines become bands.
@@ -99,8 +99,10 @@ pub(crate) fn p_value(outcome: &Outcome, figures: &Figures) -> String {
     let seen: Vec<(f64, f64)> =
         outcome.rounds.iter().filter_map(|round| Some((f64::from(round.round), round.p_value?))).collect();
     let description = match figures.t_alpha {
-        Some(round) => format!("The p-value reached the strictness {strictness} in round {round}."),
-        None => format!("The p-value did not reach the strictness {strictness}."),
+        Some(round) if outcome.p_ended_exploring() => {
+            format!("The p-value reached the strictness {strictness} in round {round}.")
+        }
+        _ => format!("The p-value did not reach the strictness {strictness}."),
     };
     let mut svg = Svg::new("p", (WIDTH, HEIGHT), "The stop rule's p-value over rounds", &description);
     let frame = Frame::new(WIDTH, rounds_extent(outcome), (0.0, 1.0));
@@ -173,7 +175,7 @@ pub(crate) fn against_zeta(
         }
     }
     if let Some(rho) = about.rho {
-        svg.text("strong", (frame.right, 18.0), Anchor::End, &format!("ρ = {}", signed(rho)));
+        svg.text("strong", (frame.right, 18.0), Anchor::End, &format!("ρ = {}", signed(rho, 2)));
     }
     let (radius, class_name) = if points.len() <= 100 { (5.0, "dot") } else { (2.4, "dot faint") };
     for ((&(zeta, height), class), node) in points.iter().zip(&classes).zip(&figures.nodes) {
@@ -297,10 +299,6 @@ fn rounds_extent(outcome: &Outcome) -> (f64, f64) {
 
 fn named(node: &NodeFigures, words: &Words) -> String {
     format!("{} ({} = {:.2})", node.id, words.symbol, node.zeta)
-}
-
-fn signed(value: f64) -> String {
-    format!("{value:.2}").replace('-', "\u{2212}")
 }
 
 /// The first, fifth and ninth decile.

@@ -6,11 +6,9 @@ pub mod outcome;
 mod plot;
 mod words;
 
-use std::fmt::Write;
-
 use self::charts::{Against, LINES_MAX, Over, QUALITIES};
 use self::outcome::{Ended, Figures, Outcome, Teller, bytes_text, probability_decimals};
-use self::plot::{WIDTH, escaped, extent};
+use self::plot::{WIDTH, escaped, extent, put, signed};
 use self::words::Words;
 
 /// The whole page.
@@ -80,8 +78,7 @@ fn lead(outcome: &Outcome, figures: &Figures) -> String {
 }
 
 fn tiles(page: &mut String, outcome: &Outcome, figures: &Figures) {
-    let rho =
-        |rho: Option<f64>| rho.map_or("–".to_owned(), |rho| format!("{rho:.2}").replace('-', "\u{2212}"));
+    let rho = |rho: Option<f64>| rho.map_or("–".to_owned(), |rho| signed(rho, 2));
     let loss = figures.online_loss.map_or(("–".to_owned(), String::new()), |loss| {
         (
             format!("{:.4}", loss.std),
@@ -89,7 +86,10 @@ fn tiles(page: &mut String, outcome: &Outcome, figures: &Figures) {
         )
     });
     let stop = match figures.t_alpha {
-        Some(round) => (format!("round {round}"), format!("p reached α = {}", outcome.settings.strictness)),
+        Some(round) if outcome.p_ended_exploring() => {
+            (format!("round {round}"), format!("p reached α = {}", outcome.settings.strictness))
+        }
+        Some(round) => (format!("round {round}"), "before p reached α".to_owned()),
         None => ("not yet".to_owned(), format!("p stayed below α = {}", outcome.settings.strictness)),
     };
     let wire = (
@@ -276,7 +276,7 @@ fn table(page: &mut String, figures: &Figures, words: &Words) {
                  <td>{}</td><td>{:.4}</td></tr>\n",
                 escaped(&node.id),
                 node.zeta,
-                format!("{:.5}", node.standing).replace('-', "\u{2212}"),
+                signed(node.standing, 5),
                 node.sampling_probability,
                 node.drawn,
                 node.mean_staleness,
@@ -295,8 +295,4 @@ fn settings(page: &mut String, outcome: &Outcome) {
     }
     let (repeat, command) = (outcome.teller.words().repeat, escaped(&outcome.settings.command));
     put(page, format_args!("</dl>\n<p class=\"repeat\">{repeat}: <code>{command}</code></p>\n"));
-}
-
-fn put(page: &mut String, text: std::fmt::Arguments<'_>) {
-    page.write_fmt(text).expect("a String takes any text");
 }

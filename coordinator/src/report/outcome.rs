@@ -336,6 +336,12 @@ impl Outcome {
         Summary::of(&lags).map(|lags| lags.mean)
     }
 
+    /// Whether exploring ended because the paper's rule was content, and not for another reason.
+    pub(crate) fn p_ended_exploring(&self) -> bool {
+        let last = self.t_alpha().and_then(|last| self.rounds.iter().find(|round| round.round == last));
+        last.and_then(|round| round.p_value).is_some_and(|p| p >= self.settings.strictness)
+    }
+
     /// The last round before nodes were first drawn by their standing.
     fn t_alpha(&self) -> Option<u32> {
         let first = self.rounds.iter().find(|round| round.stage == Stage::Exploiting)?;

@@ -5,5 +5,5 @@ mod scale;
 mod svg;
 
 pub(crate) use frame::{Frame, HEIGHT, WIDTH};
-pub(crate) use scale::{Scale, extent};
-pub(crate) use svg::{Anchor, Svg, escaped};
+pub(crate) use scale::{Scale, extent, signed};
+pub(crate) use svg::{Anchor, Svg, escaped, put};

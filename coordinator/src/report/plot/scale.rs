@@ -41,9 +41,14 @@ impl Scale {
     /// A tick's text, with as many decimals as its neighbours need.
     pub(crate) fn label(&self, tick: f64) -> String {
         let decimals = (-self.step.log10().floor()).clamp(0.0, 8.0) as usize;
-        let text = format!("{tick:.decimals$}");
-        if text.trim_matches(['-', '0', '.']).is_empty() { "0".into() } else { text.replace('-', "\u{2212}") }
+        let text = signed(tick, decimals);
+        if text.trim_matches(['\u{2212}', '0', '.']).is_empty() { "0".into() } else { text }
     }
+}
+
+/// A number with a true minus sign.
+pub(crate) fn signed(value: f64, decimals: usize) -> String {
+    format!("{value:.decimals$}").replace('-', "\u{2212}")
 }
 
 /// The extent of `values`, or 0 to 1 when there are none.

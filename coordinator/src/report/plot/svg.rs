@@ -131,6 +131,7 @@ pub(crate) fn escaped(text: &str) -> String {
     safe
 }
 
-fn put(body: &mut String, text: impl Display) {
+/// Writes `text` to the end of `body`.
+pub(crate) fn put(body: &mut String, text: impl Display) {
     write!(body, "{text}").expect("a String takes any text");
 }
