@@ -26,7 +26,9 @@ use tempfile::TempDir;
 use self::node::{Behaviour, Node};
 
 const NODES: u32 = 5;
-const ROUNDS: u32 = 60;
+const ROUNDS: u32 = 90;
+/// The first of them, in which everybody is asked.
+const EXPLORING: u32 = 7;
 /// Runs, and kills of each.
 const RUNS: u64 = 3;
 const KILLS: u32 = 7;
@@ -39,7 +41,7 @@ fn config(broker: &Mosquitto, state: &Path) -> Config {
     config.federation.round_deadline_ms = 3_600_000;
     config.exploring.watched = 2;
     config.exploring.window = 6;
-    config.exploring.rounds_max = 20;
+    config.exploring.rounds_max = EXPLORING;
     config.exploiting.k = 2;
     config.exploiting.temperature = 0.05;
     config.exploiting.sampler = SamplerKind::Credit;
@@ -114,11 +116,14 @@ async fn run(kills: u32, seed: u64) -> End {
         .collect();
     tokio::task::spawn_blocking(move || {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let mut lived = 0;
         for _ in 0..kills {
             // Now and then before the first round of this life, or before it has read its state.
-            let rounds = rng.random_range(0..4);
-            kill_after(coordinator(&file), rounds, Duration::from_micros(rng.random_range(0..30_000)));
+            let rounds = rng.random_range(0..9);
+            lived += rounds;
+            kill_after(coordinator(&file), rounds, Duration::from_micros(rng.random_range(0..20_000)));
         }
+        assert!(kills == 0 || lived > EXPLORING, "it must be killed in both phases");
         let ended = coordinator(&file).wait_with_output().unwrap();
         assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
     })
