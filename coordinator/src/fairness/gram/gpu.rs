@@ -57,7 +57,7 @@ fn open() -> Result<Gpu, String> {
         compilation_options: Default::default(),
         cache: None,
     });
-    let allowed = (limits.max_storage_buffer_binding_size as u64).min(limits.max_buffer_size);
+    let allowed = limits.max_storage_buffer_binding_size.min(limits.max_buffer_size);
     let buffer_bytes_max = usize::try_from(allowed).unwrap_or(usize::MAX).min(BUFFER_BYTES_MAX);
     Ok(Gpu { name: adapter.get_info().name, device, queue, pipeline, buffer_bytes_max })
 }
