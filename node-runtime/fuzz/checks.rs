@@ -8,8 +8,10 @@ use evenhand_node::source::modbus::{self, ModbusSettings, Number, WordOrder};
 use evenhand_node::source::p1::{self, P1Settings, Telegrams};
 use evenhand_node::source::time::TimeFormat;
 
+type Check = fn(&[u8]);
+
 /// Every check by the name of its fuzz target and corpus.
-pub(crate) const ALL: [(&str, fn(&[u8])); 6] =
+pub(crate) const ALL: [(&str, Check); 6] =
     [("config", config), ("csv", csv), ("journal", journal), ("json", json), ("modbus", modbus), ("p1", p1)];
 
 /// A text is a configuration that can be written and read again, or it is refused with a sentence.

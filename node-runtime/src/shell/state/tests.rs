@@ -120,7 +120,7 @@ async fn take(state: &mut State, node: &mut Node, step: i64) {
     }
 }
 
-/// Reads on from where the node is, as a source does, and saves now and then, until the end or a crash.
+/// Reads on from where the node is, as a file can be, and saves now and then, until the end or a crash.
 async fn run(disk: &Arc<Fragile>, steps: i64) -> Option<Node> {
     let opened = State::open(Some(Arc::clone(disk) as _), settings(), 0).await;
     let (mut state, mut node) = opened.ok()?;
@@ -147,11 +147,15 @@ async fn a_crash_at_any_write_loses_no_reading_and_counts_none_twice() {
         for crash_at in 1.. {
             let disk = Arc::new(Fragile::default());
             (disk.files().crash_at, disk.files().torn) = (Some(crash_at), torn);
-            run(&disk, STEPS).await;
+            let taken = run(&disk, STEPS).await.map_or(0, |node| node.window().counts().accepted);
             let crashed = disk.crashed();
             disk.files().crash_at = None;
+            let known = open(&disk).await.1.window().counts().accepted;
+            assert!(known <= taken && taken <= known + 1, "all but the one in flight: {known} of {taken}");
             let again = run(&disk, STEPS).await.unwrap();
             assert_eq!(again.window(), expected.window(), "write {crash_at}, {torn} bytes of it arrived");
+            let kept = open(&disk).await.1;
+            assert_eq!(kept.window(), expected.window(), "write {crash_at}, {torn} bytes: behind it too");
             if !crashed {
                 break;
             }
