@@ -1,6 +1,6 @@
 //! How a federation stands, for an operator's eyes and scripts.
 
-use std::fmt::{self, Write};
+use std::fmt;
 
 use evenhand_protocol::message::Phase;
 use serde::{Deserialize, Serialize};
@@ -124,13 +124,11 @@ impl fmt::Display for Status {
                 (false, true) => "there",
                 (false, false) => "away",
             };
-            let mut line = String::new();
-            write!(
-                line,
+            writeln!(
+                out,
                 "{:width$}  {there:>8}  {:>10.6}  {:>9.6}  {:>6}  {:>7}",
                 node.id, node.standing, node.standing_error, node.drawn, node.staleness
             )?;
-            writeln!(out, "{line}")?;
         }
         Ok(())
     }

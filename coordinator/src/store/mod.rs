@@ -27,6 +27,7 @@ use evenhand_protocol::identity::Digest;
 use redb::{Database, ReadableDatabase, TableDefinition, WriteTransaction};
 
 pub use self::error::StoreError;
+pub use self::log::Log;
 
 use crate::federation::{Closed, Federation, Rules, Saved};
 use crate::shell::{KeepError, Keeper};
