@@ -59,7 +59,7 @@ fn fills(x: &FlexTensor) -> bool {
 
 /// The same tensor as all there is in its storage, in row-major order or with channels last.
 pub(super) fn whole(x: FlexTensor) -> FlexTensor {
-    let last = matches!(x.layout().shape().num_dims(), 4) && x.layout().strides() == last_strides(shape(&x));
+    let last = x.layout().shape().num_dims() == 4 && x.layout().strides() == last_strides(shape(&x));
     if fills(&x) && (last || x.is_contiguous()) {
         return x;
     }

@@ -124,6 +124,7 @@ unsafe fn drive<V: Lanes, const M: usize>(p: &Product<'_>, rows: &[Row], start: 
 }
 
 #[allow(unsafe_code)]
+#[allow(clippy::needless_range_loop, reason = "loops over registers read as their indices")]
 #[inline(always)]
 unsafe fn block<V: Lanes, const M: usize, const N: usize>(
     p: &Product<'_>,
