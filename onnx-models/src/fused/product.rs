@@ -44,6 +44,11 @@ pub(super) enum Start<'a> {
 impl Product<'_> {
     /// Rows of the result may overlap where they are added to what is there.
     pub(super) fn run(&self, rows: &[Row], start: Start<'_>, out: &mut [f32]) {
+        let best = Instructions::available().next().unwrap_or(Instructions::Baseline);
+        self.run_with(best, rows, start, out);
+    }
+
+    fn run_with(&self, instructions: Instructions, rows: &[Row], start: Start<'_>, out: &mut [f32]) {
         let Product { a, b, .. } = *self;
         if rows.is_empty() || self.columns == 0 {
             return;
@@ -64,34 +69,65 @@ impl Product<'_> {
         let out = out.as_mut_ptr();
 
         #[allow(unsafe_code)]
-        // SAFETY: the assertions keep every access within its slice, `out` is borrowed mutably, and each variant runs
-        // only where the processor has its instructions.
+        // SAFETY: the assertions keep every access within its slice, `out` is borrowed mutably, and instructions are
+        // available where they are chosen.
         unsafe {
-            #[cfg(target_arch = "x86_64")]
-            {
-                use std::arch::x86_64::{__m256, __m512};
-
-                #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,avx2,fma")]
-                unsafe fn avx512(p: &Product<'_>, rows: &[Row], start: Start<'_>, out: *mut f32) {
-                    unsafe { drive::<__m512, 8>(p, rows, start, out) }
-                }
-                #[target_feature(enable = "avx2,fma")]
-                unsafe fn avx2(p: &Product<'_>, rows: &[Row], start: Start<'_>, out: *mut f32) {
-                    unsafe { drive::<__m256, 4>(p, rows, start, out) }
-                }
-                if super::lanes::has_avx512() {
-                    return avx512(self, rows, start, out);
-                }
-                if std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("fma") {
-                    return avx2(self, rows, start, out);
-                }
+            match instructions {
+                #[cfg(target_arch = "x86_64")]
+                Instructions::Avx512 => avx512(self, rows, start, out),
+                #[cfg(target_arch = "x86_64")]
+                Instructions::Avx2 => avx2(self, rows, start, out),
+                #[cfg(target_arch = "aarch64")]
+                Instructions::Baseline => drive::<std::arch::aarch64::float32x4_t, 8>(self, rows, start, out),
+                #[cfg(not(target_arch = "aarch64"))]
+                Instructions::Baseline => drive::<[f32; 4], 2>(self, rows, start, out),
             }
-            #[cfg(target_arch = "aarch64")]
-            drive::<std::arch::aarch64::float32x4_t, 8>(self, rows, start, out);
-            #[cfg(not(target_arch = "aarch64"))]
-            drive::<[f32; 4], 2>(self, rows, start, out);
         }
     }
+}
+
+/// What a product can be compiled for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Instructions {
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    /// What every processor of the architecture has.
+    Baseline,
+}
+
+impl Instructions {
+    /// What this processor has, the best first.
+    fn available() -> impl Iterator<Item = Instructions> {
+        let all = [
+            #[cfg(target_arch = "x86_64")]
+            (Instructions::Avx512, super::lanes::has_avx512()),
+            #[cfg(target_arch = "x86_64")]
+            (
+                Instructions::Avx2,
+                std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("fma"),
+            ),
+            (Instructions::Baseline, true),
+        ];
+        all.into_iter().filter(|(_, has)| *has).map(|(instructions, _)| instructions)
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[allow(unsafe_code)]
+#[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,avx2,fma")]
+unsafe fn avx512(p: &Product<'_>, rows: &[Row], start: Start<'_>, out: *mut f32) {
+    // SAFETY: the caller has checked where everything lies.
+    unsafe { drive::<std::arch::x86_64::__m512, 8>(p, rows, start, out) }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[allow(unsafe_code)]
+#[target_feature(enable = "avx2,fma")]
+unsafe fn avx2(p: &Product<'_>, rows: &[Row], start: Start<'_>, out: *mut f32) {
+    // SAFETY: the caller has checked where everything lies.
+    unsafe { drive::<std::arch::x86_64::__m256, 4>(p, rows, start, out) }
 }
 
 /// All blocks of `M` rows by up to three registers of columns; one such block of sums stays in registers.
@@ -197,9 +233,9 @@ unsafe fn block<V: Lanes, const M: usize, const N: usize>(
 #[cfg(test)]
 mod tests {
     use super::super::lanes::LANES_MAX;
-    use super::{Product, Row, Segment, Start};
+    use super::{Instructions, Product, Row, Segment, Start};
 
-    /// Whole numbers, so that every order of summing gives the same.
+    /// With all instructions at hand; whole numbers, so that every order of summing gives the same.
     #[test]
     fn sums_are_those_of_the_definition() {
         let value = |i: usize| ((i * 7919) % 13) as f32 - 6.0;
@@ -218,9 +254,8 @@ mod tests {
                 // Sums that are added overlap, as windows of an image do.
                 let apart = if matches!(start, Start::Out) { 5 } else { columns + 1 };
                 let rows: Vec<Row> = (0..rows).map(|i| Row { from: 3 * i, to: i * apart }).collect();
-                let mut found = vec![1.0; rows.len() * apart + columns];
-                let mut expected = found.clone();
-                product.run(&rows, start, &mut found);
+                let before = vec![1.0; rows.len() * apart + columns];
+                let mut expected = before.clone();
                 for row in &rows {
                     for j in 0..columns {
                         let sum: f32 = segments
@@ -238,7 +273,11 @@ mod tests {
                         };
                     }
                 }
-                assert_eq!(found, expected, "{} rows, {columns} columns", rows.len());
+                for instructions in Instructions::available() {
+                    let mut found = before.clone();
+                    product.run_with(instructions, &rows, start, &mut found);
+                    assert_eq!(found, expected, "{instructions:?}: {} rows, {columns} columns", rows.len());
+                }
             }
         }
     }
