@@ -167,7 +167,7 @@ impl Predictor {
         let mut file = match swappable {
             true => export::without(&inner.stripped, inner.parameters()),
             false => {
-                let weights = self.weights.iter().map(|tensor| Ok(tensor.to_plain_array_view::<f32>()?));
+                let weights = self.weights.iter().map(|tensor| tensor.to_plain_array_view::<f32>());
                 let weights = weights.collect::<TractResult<Vec<_>>>()?;
                 let flat: Vec<f32> = weights.iter().flat_map(|tensor| tensor.iter().copied()).collect();
                 export::fill(&inner.stripped, inner.parameters(), &flat)

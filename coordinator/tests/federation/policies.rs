@@ -50,11 +50,11 @@ fn standings_that_no_longer_hold_are_measured_anew() {
     for seed in 0..20 {
         let world = play(audited(), seed, 60, |round| if round < 30 { 1.0 } else { -1.0 });
         assert!(explored_again(&world), "seed {seed}");
-        let test = world.closed.iter().filter_map(|closed| {
+        let mut test = world.closed.iter().filter_map(|closed| {
             let record = &closed.record;
             record.verdict.as_ref().filter(|_| record.phase == Phase::Exploiting)
         });
-        let called = test.last().unwrap();
+        let called = test.next_back().unwrap();
         assert!(called.p_value.unwrap() < 0.01 && called.reason.starts_with("contributions have moved"));
         assert!(world.standing("a") < 0.0, "what was measured anew is what holds now");
     }

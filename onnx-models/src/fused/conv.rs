@@ -247,7 +247,7 @@ impl Conv {
         let g = Geometry::new(&self.0, x, w);
         let all = g.all_outputs();
         let mut slopes = Cow::Borrowed(values(&gradient));
-        if all % LANES_MAX != 0 || self.0.groups > 1 {
+        if !all.is_multiple_of(LANES_MAX) || self.0.groups > 1 {
             // The last pixel is read beyond its outputs.
             slopes.to_mut().extend([0.0; LANES_MAX]);
         }
