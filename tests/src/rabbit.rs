@@ -12,6 +12,8 @@ use evenhand_link::testing::free_port;
 use tempfile::TempDir;
 
 const PROGRAMS: &str = "/usr/lib/rabbitmq/bin";
+/// How often the cluster is started before its failure is no accident.
+const ATTEMPTS: usize = 3;
 
 /// Three members, each with its own name, ports and folder; killed when dropped.
 #[derive(Debug)]
@@ -31,7 +33,19 @@ struct Member {
 
 impl Rabbits {
     /// Starts three members and waits until all of them are there.
+    ///
+    /// Another program may take a port between our looking and a member's binding: others are looked for then.
     pub fn start() -> Self {
+        for _ in 1..ATTEMPTS {
+            match Self::try_start() {
+                Ok(cluster) => return cluster,
+                Err(log) => eprintln!("RabbitMQ does not start; trying again. {log}"),
+            }
+        }
+        Self::try_start().unwrap_or_else(|log| panic!("RabbitMQ does not start: {log}"))
+    }
+
+    fn try_start() -> Result<Self, String> {
         let folder = TempDir::new().unwrap();
         let cookie = folder.path().join(".erlang.cookie");
         fs::write(&cookie, "evenhand").unwrap();
@@ -44,23 +58,38 @@ impl Rabbits {
             .spawn()
             .expect("epmd can be run; install RabbitMQ (Debian: apt-get install rabbitmq-server)");
         let mut cluster = Self { folder, registrar, registrar_port, members: Vec::new() };
-        while TcpStream::connect(("127.0.0.1", registrar_port)).is_err() {
+        while !listens(registrar_port) {
+            if cluster.registrar.try_wait().unwrap().is_some() {
+                return Err("epmd ended".into());
+            }
             thread::sleep(Duration::from_millis(10));
         }
         cluster.members = (1..=3).map(|number| cluster.start_member(number)).collect();
-        for (index, member) in cluster.members.iter_mut().enumerate() {
-            while TcpStream::connect(("127.0.0.1", member.mqtt_port)).is_err() {
-                let ended = member.process.try_wait().unwrap();
-                let log = cluster.folder.path().join(format!("{}/out", index + 1));
-                assert!(ended.is_none(), "RabbitMQ ended: {}", fs::read_to_string(log).unwrap());
+        for index in 0..3 {
+            while !listens(cluster.members[index].mqtt_port) {
+                cluster.all_live()?;
                 thread::sleep(Duration::from_millis(50));
             }
         }
         // A member that answers may still be joining: sessions need all three to choose their majority from.
         for number in 1..=3 {
-            cluster.control(number, &["await_online_nodes", "3"], "");
+            if let Err(said) = cluster.control(number, &["await_online_nodes", "3"], "") {
+                cluster.all_live()?;
+                return Err(said);
+            }
         }
-        cluster
+        Ok(cluster)
+    }
+
+    /// What a member that ended had to say.
+    fn all_live(&mut self) -> Result<(), String> {
+        for (index, member) in self.members.iter_mut().enumerate() {
+            if member.process.try_wait().unwrap().is_some() {
+                let log = self.folder.path().join(format!("{}/out", index + 1));
+                return Err(fs::read_to_string(log).unwrap());
+            }
+        }
+        Ok(())
     }
 
     /// The addresses of all members, as one broker.
@@ -74,13 +103,17 @@ impl Rabbits {
     pub fn admit(&self, role: &[&str], password: &str) {
         let control = format!("{PROGRAMS}/rabbitmqctl -n {}", name(1));
         let mut command = self.environment(shipped("user"), 1);
-        run(command.args(role).env("RABBITMQCTL", control), password);
+        run(command.args(role).env("RABBITMQCTL", control), password).unwrap();
     }
 
     /// Ends a member as a power cut would.
     pub fn kill(&mut self, number: usize) {
-        let pid = fs::read_to_string(self.folder.path().join(format!("{number}/pid"))).unwrap();
-        run(Command::new("kill").args(["-9", pid.trim()]), "");
+        // Until it knows its own process, a member is nothing but the script that starts it.
+        if let Ok(pid) = fs::read_to_string(self.folder.path().join(format!("{number}/pid"))) {
+            run(Command::new("kill").args(["-9", pid.trim()]), "").unwrap();
+        } else {
+            self.members[number - 1].process.kill().unwrap();
+        }
         self.members[number - 1].process.wait().unwrap();
     }
 
@@ -124,7 +157,7 @@ impl Rabbits {
         Member { mqtt_port, process }
     }
 
-    fn control(&self, number: usize, arguments: &[&str], input: &str) -> String {
+    fn control(&self, number: usize, arguments: &[&str], input: &str) -> Result<String, String> {
         let mut command = self.environment(Path::new(PROGRAMS).join("rabbitmqctl"), number);
         run(command.args(["-q", "-n", &name(number)]).args(arguments), input)
     }
@@ -169,12 +202,22 @@ fn shipped(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/rabbitmq").join(name)
 }
 
-fn run(command: &mut Command, input: &str) -> String {
+/// Whether somebody listens on a port of this machine, other than our own looking: a connection from a port to itself
+/// succeeds as well.
+fn listens(port: u16) -> bool {
+    TcpStream::connect(("127.0.0.1", port))
+        .is_ok_and(|link| link.local_addr().is_ok_and(|own| own.port() != port))
+}
+
+/// What a program printed, or how it failed.
+fn run(command: &mut Command, input: &str) -> Result<String, String> {
     let mut child =
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
     let output = child.wait_with_output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success(), "{command:?}: {text}{}", String::from_utf8_lossy(&output.stderr));
-    text
+    match output.status.success() {
+        true => Ok(text),
+        false => Err(format!("{command:?}: {text}{}", String::from_utf8_lossy(&output.stderr))),
+    }
 }

@@ -25,17 +25,31 @@ const PLATFORMS: [(&str, &str, &str); 2] = [
     ("armv7-unknown-linux-gnueabihf", "qemu-arm-static", "/usr/arm-linux-gnueabihf"),
 ];
 
-/// `evenhand-node` for a platform of [`PLATFORMS`], emulated.
-fn emulated((target, emulator, libraries): (&str, &str, &str)) -> Command {
+/// What a gateway's flash has to spare.
+const BYTES_MAX: u64 = 12 << 20;
+
+/// Where `cross/build` put the binary for a target.
+fn binary(target: &str) -> PathBuf {
     let built = std::env::var_os("EVENHAND_CROSS").map_or_else(
         || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../target/cross")),
         PathBuf::from,
     );
     let binary = built.join(target).join("release/evenhand-node");
     assert!(binary.exists(), "{} is missing; tests/run arm builds it", binary.display());
+    binary
+}
+
+/// `evenhand-node` for a platform of [`PLATFORMS`], emulated.
+fn emulated((target, emulator, libraries): (&str, &str, &str)) -> Command {
     let mut command = Command::new(emulator);
-    command.arg("-L").arg(libraries).arg(binary);
+    command.arg("-L").arg(libraries).arg(binary(target));
     command
+}
+
+#[test]
+fn the_binary_for_gateways_is_small() {
+    let bytes = std::fs::metadata(binary("aarch64-unknown-linux-gnu")).unwrap().len();
+    assert!(bytes <= BYTES_MAX, "{bytes} bytes");
 }
 
 /// Every update that passes the broker until the federation is finished, by round and node.
@@ -70,7 +84,10 @@ fn the_binaries_tell_their_version_and_check_their_configuration() {
     for platform in PLATFORMS {
         let version = emulated(platform).arg("--version").output().unwrap();
         let said = String::from_utf8(version.stdout).unwrap();
-        assert_eq!(said.trim(), concat!("evenhand-node ", env!("CARGO_PKG_VERSION")), "{platform:?}");
+        assert!(
+            said.starts_with(concat!("evenhand-node ", env!("CARGO_PKG_VERSION"))),
+            "{platform:?}: {said}"
+        );
 
         let folder = TempDir::new().unwrap();
         let file = folder.path().join("node.toml");
