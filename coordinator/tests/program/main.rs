@@ -189,7 +189,7 @@ fn a_wrong_configuration_is_told_by_its_exit_code() {
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("wrong.toml");
     fs::write(&file, "[state]\nfolders = 1\n").unwrap();
-    let output = program().arg("check-config").arg(&file).output().unwrap();
+    let output = program().args(["check-config", "--config"]).arg(&file).output().unwrap();
     refused(&output, 78, "unknown field `folders`");
     let output = program().arg("print-config").output().unwrap();
     assert_eq!(Config::parse(&done(&output)).unwrap(), Config::default());

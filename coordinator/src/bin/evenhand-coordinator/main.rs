@@ -109,6 +109,7 @@ enum Command {
     /// Say whether a configuration is right.
     CheckConfig {
         /// The configuration.
+        #[arg(long)]
         config: PathBuf,
     },
     /// Print the commented default configuration.
