@@ -5,7 +5,7 @@
 musl_gcc() {
   local architecture=$1 tool=$2 folder=$3 library linker=$3/$2-musl-gcc
   mkdir -p "$folder/lists/partial" "$folder/cache/archives/partial"
-  library=$(echo "$folder"/usr/lib/*-linux-musl)
+  library=$(echo "$folder"/usr/lib/*-linux-musl*)
   if [ ! -e "$library/libc.a" ]; then
     touch "$folder/status"
     local apt=(apt-get -qq -o "APT::Architecture=$architecture" -o "APT::Architectures=$architecture"
@@ -13,7 +13,7 @@ musl_gcc() {
       -o "Dir::Cache=$folder/cache" -o APT::Sandbox::User=root)
     "${apt[@]}" update >&2
     (cd "$folder" && "${apt[@]}" download musl-dev >&2 && dpkg -x musl-dev_*.deb .)
-    library=$(echo "$folder"/usr/lib/*-linux-musl)
+    library=$(echo "$folder"/usr/lib/*-linux-musl*)
   fi
   # gcc's unwinder asks glibc where the tables are. Panics abort in this build, so nobody has to find any.
   echo 'int _dl_find_object(void *address, void *found) { return -1; }' | "$tool-gcc" -O2 -c -x c - -o "$folder/unwind.o"
