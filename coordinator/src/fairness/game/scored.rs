@@ -1,6 +1,7 @@
 //! A game whose worth is what a model scores after it was moved by the coalition's updates only.
 
 use super::{Game, Walk};
+use crate::fairness::additive::add;
 
 /// U(S) = score(Σ_{i∈S} cᵢΔθᵢ), the score being whatever the caller makes of that update: the
 /// negative loss or the accuracy of θ_{t−1} moved by it, on validation data the coordinator holds.
@@ -87,11 +88,5 @@ impl Game for Scored<'_> {
 
     fn worth_without(&mut self, player: usize) -> f64 {
         self.worth_moved(Some((player, -1.0)))
-    }
-}
-
-fn add(sum: &mut [f64], weight: f64, update: &[f32]) {
-    for (sum, value) in sum.iter_mut().zip(update) {
-        *sum += weight * f64::from(*value);
     }
 }

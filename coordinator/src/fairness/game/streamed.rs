@@ -33,13 +33,14 @@ impl<'a> StreamedCosine<'a> {
             updates.par_iter().map(|update| processor.dispatch(additive::SquaredNorm(update))).collect();
         let squared = |factors: &[f64]| norms.iter().zip(factors).map(|(norm, f)| f * f * norm).collect();
         let (squares, masses): (Vec<f64>, Vec<f64>) = (squared(coalition), squared(weights));
-        // pᵢ⟨Δθᵢ, g_N⟩ sum up to ‖g_N‖².
-        let whole: f64 = additive::contributions(updates, weights, weights).values.iter().sum();
+        // ⟨Δθᵢ, g_N⟩; times pᵢ they sum up to ‖g_N‖².
+        let toward = additive::contributions(updates, weights, &vec![1.0; updates.len()]).values;
+        let whole: f64 = weights.iter().zip(&toward).map(|(p, toward)| p * toward).sum();
         let vanished = cosine::vanishes(whole, masses.iter().sum());
         Self {
             updates,
             coalition,
-            alignment: additive::contributions(updates, weights, coalition).values,
+            alignment: coalition.iter().zip(&toward).map(|(c, toward)| c * toward).collect(),
             squares,
             whole: if vanished { 0.0 } else { whole.sqrt() },
             sum: vec![0.0; updates.first().map_or(0, |update| update.len())],
