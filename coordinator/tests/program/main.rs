@@ -1,6 +1,7 @@
 //! The program as an operator uses it, running and not.
 #![allow(clippy::unwrap_used)]
 
+mod endless;
 #[allow(dead_code)]
 #[path = "../coordinator/node.rs"]
 mod node;
@@ -30,17 +31,7 @@ struct Site {
 impl Site {
     fn new() -> Self {
         let site = Self { folder: TempDir::new().unwrap(), port: free_port() };
-        let mut config = Config::default();
-        config.federation.nodes_min = 3;
-        config.federation.rounds = 1_000_000;
-        config.federation.round_deadline_ms = 3_600_000;
-        config.exploring.watched = 1;
-        config.exploring.window = 2;
-        config.exploring.rounds_max = 3;
-        config.exploiting.k = 1;
-        config.broker.listen = ([127, 0, 0, 1], site.port).into();
-        config.broker.access = evenhand_coordinator::config::AccessConfig::Open;
-        config.state.folder = site.state();
+        let mut config = endless::config(site.state(), site.port);
         config.dashboard.enabled = false;
         fs::write(site.config(), toml::to_string(&config).unwrap()).unwrap();
         site

@@ -1,6 +1,8 @@
 //! The dashboard of the program itself: as configured, over a crash, and when its address is taken.
 #![allow(clippy::unwrap_used)]
 
+#[path = "../program/endless.rs"]
+mod endless;
 #[allow(dead_code)]
 #[path = "../coordinator/node.rs"]
 mod node;
@@ -11,7 +13,6 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use evenhand_coordinator::config::{AccessConfig, Config};
 use evenhand_link::Broker;
 use evenhand_link::testing::free_port;
 use serde_json::Value;
@@ -25,17 +26,7 @@ const TOKEN: &str = "correct horse battery staple";
 fn start(folder: &Path, broker_port: u16, port: u16) -> Child {
     let token = folder.join("token");
     fs::write(&token, TOKEN).unwrap();
-    let mut config = Config::default();
-    config.federation.nodes_min = 3;
-    config.federation.rounds = 1_000_000;
-    config.federation.round_deadline_ms = 3_600_000;
-    config.exploring.watched = 1;
-    config.exploring.window = 2;
-    config.exploring.rounds_max = 3;
-    config.exploiting.k = 1;
-    config.broker.listen = ([127, 0, 0, 1], broker_port).into();
-    config.broker.access = AccessConfig::Open;
-    config.state.folder = folder.join("state");
+    let mut config = endless::config(folder.join("state"), broker_port);
     config.dashboard.listen = ([127, 0, 0, 1], port).into();
     config.dashboard.token_file = Some(token);
     let file = folder.join("coordinator.toml");
