@@ -7,8 +7,11 @@
 pub mod bench;
 pub mod calc;
 pub mod cli;
+pub mod corruption;
+pub mod data;
 pub mod demo;
 mod error;
+pub mod experiment;
 pub mod observer;
 pub mod progress;
 mod signal;

@@ -1,0 +1,27 @@
+//! What makes one node's data worse than another's.
+
+/// How ζ, the quality that a node's owner knows and the coordinator does not, comes into its data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, clap::ValueEnum, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Corruption {
+    /// Nothing: all nodes are alike
+    None,
+    /// A share ζ of the samples carries Gaussian noise in its features
+    FeatureNoise,
+    /// A share ζ of the samples has a random label
+    LabelNoise,
+    /// Batches shrink with ζ by a power law
+    Quantity,
+    /// A share ζ of the samples lacks half of its features
+    MissingValues,
+    /// The higher ζ, the fewer classes a node sees
+    Heterogeneity,
+    /// A node is away in a share ζ of the rounds
+    Unstable,
+    /// Feature noise; nodes that are drawn keep their update to themselves, by chance
+    StrategicRandom,
+    /// Feature noise; nodes stop contributing for good, some time after exploring
+    StrategicPoisson,
+    /// Label noise, which grows on one node and fades on another
+    NonStationary,
+}

@@ -1,0 +1,3 @@
+//! The paper's experiments: one setup, many trials.
+
+pub mod setup;
