@@ -3,7 +3,7 @@
 mod charts;
 mod log;
 pub mod outcome;
-mod plot;
+pub mod plot;
 mod words;
 
 use self::charts::{Against, LINES_MAX, Over, QUALITIES};
@@ -11,10 +11,12 @@ use self::outcome::{Ended, Figures, Outcome, Teller, bytes_text, probability_dec
 use self::plot::{WIDTH, escaped, extent, put, signed};
 use self::words::Words;
 
+/// What pages of Evenhand look like, on light and dark screens.
+pub const STYLE: &str = include_str!("style.css");
+
 /// The whole page.
 pub fn html(outcome: &Outcome, figures: &Figures) -> String {
     let mut page = String::with_capacity(256 * 1024);
-    let style = include_str!("style.css");
     let heading = headline(figures);
     let words = outcome.teller.words();
     put(
@@ -22,7 +24,7 @@ pub fn html(outcome: &Outcome, figures: &Figures) -> String {
         format_args!(
             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n\
-             <title>Evenhand: {heading}</title>\n<style>\n{style}</style>\n</head>\n<body>\n<main>\n\
+             <title>Evenhand: {heading}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n\
              <p class=\"mark\">Evenhand</p>\n<h1>{heading}</h1>\n<p class=\"lead\">{}</p>\n",
             lead(outcome, figures)
         ),

@@ -1,7 +1,7 @@
 //! What a run showed: the one value from which the table, the JSON object and the report are made.
 
 use crate::fairness::measures::{self, Summary};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// One simulated node, as its owner knows it.
 #[derive(Debug, Clone, PartialEq)]
@@ -48,7 +48,7 @@ pub struct Round {
 }
 
 /// How a run ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Ended {
     /// All rounds were done.
@@ -147,7 +147,7 @@ impl Settings {
 }
 
 /// One node's row.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct NodeFigures {
     /// The node's name.
     pub id: String,
@@ -170,7 +170,7 @@ pub struct NodeFigures {
 }
 
 /// The run in numbers, named as in the JSON object.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Figures {
     /// Pearson of ζ with the online loss: fairness as the owners feel it.
     pub rho_loss: Option<f64>,
@@ -209,7 +209,7 @@ pub struct Figures {
 }
 
 /// The test of Henze and Zirkler on as many nodes as the stop rule watches, spread evenly over the fleet.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct NormalityFigures {
     /// HZ.
     pub statistic: f64,

@@ -3,9 +3,9 @@
 use super::{Anchor, Scale, Svg};
 
 /// Width of a plot in user units.
-pub(crate) const WIDTH: f64 = 560.0;
+pub const WIDTH: f64 = 560.0;
 /// Height of a plot in user units.
-pub(crate) const HEIGHT: f64 = 340.0;
+pub const HEIGHT: f64 = 340.0;
 
 const LEFT: f64 = 56.0;
 const MARGIN: f64 = 14.0;
@@ -13,30 +13,39 @@ const TOP: f64 = 34.0;
 const BOTTOM: f64 = HEIGHT - 42.0;
 
 /// Two axes and the space between them.
-pub(crate) struct Frame {
-    pub(crate) right: f64,
-    pub(crate) x: Scale,
-    pub(crate) y: Scale,
+#[derive(Debug, Clone, Copy)]
+pub struct Frame {
+    /// Where the space ends.
+    pub right: f64,
+    /// The horizontal axis.
+    pub x: Scale,
+    /// The vertical axis.
+    pub y: Scale,
 }
 
 impl Frame {
-    pub(crate) const LEFT: f64 = LEFT;
-    pub(crate) const MARGIN: f64 = MARGIN;
-    pub(crate) const TOP: f64 = TOP;
-    pub(crate) const BOTTOM: f64 = BOTTOM;
+    /// Where the space begins.
+    pub const LEFT: f64 = LEFT;
+    /// What is kept free on the right.
+    pub const MARGIN: f64 = MARGIN;
+    /// The upper end of the vertical axis.
+    pub const TOP: f64 = TOP;
+    /// The lower end of the vertical axis.
+    pub const BOTTOM: f64 = BOTTOM;
 
     /// Axes for the given extents in a plot of `width`; rounds and the like take `x` as it is, values widen `y` to round numbers.
-    pub(crate) fn new(width: f64, x: (f64, f64), y: (f64, f64)) -> Self {
+    pub fn new(width: f64, x: (f64, f64), y: (f64, f64)) -> Self {
         let right = width - MARGIN;
         Self { right, x: Scale::exact(x, (LEFT, right)), y: Scale::nice(y, (BOTTOM, TOP)) }
     }
 
-    pub(crate) fn at(&self, x: f64, y: f64) -> (f64, f64) {
+    /// Where a pair of values lies.
+    pub fn at(&self, x: f64, y: f64) -> (f64, f64) {
         (self.x.at(x), self.y.at(y))
     }
 
     /// Grid, ticks and the names of the axes. Both names are set horizontally, where the eye starts and ends.
-    pub(crate) fn draw(&self, svg: &mut Svg, x_name: &str, y_name: &str) {
+    pub fn draw(&self, svg: &mut Svg, x_name: &str, y_name: &str) {
         for tick in self.y.ticks() {
             let y = self.y.at(tick);
             svg.line("grid", (LEFT, y), (self.right, y));

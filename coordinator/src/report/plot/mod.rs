@@ -4,6 +4,6 @@ mod frame;
 mod scale;
 mod svg;
 
-pub(crate) use frame::{Frame, HEIGHT, WIDTH};
-pub(crate) use scale::{Scale, extent, signed};
-pub(crate) use svg::{Anchor, Svg, escaped, put};
+pub use frame::{Frame, HEIGHT, WIDTH};
+pub use scale::{Scale, extent, signed};
+pub use svg::{Anchor, Svg, escaped, put};

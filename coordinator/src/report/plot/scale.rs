@@ -2,7 +2,7 @@
 
 /// A linear axis: `domain` in values, `range` in user units of the drawing.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Scale {
+pub struct Scale {
     domain: (f64, f64),
     range: (f64, f64),
     step: f64,
@@ -10,7 +10,7 @@ pub(crate) struct Scale {
 
 impl Scale {
     /// Widens `domain` to round numbers, so that the outermost ticks close the axis.
-    pub(crate) fn nice(domain: (f64, f64), range: (f64, f64)) -> Self {
+    pub fn nice(domain: (f64, f64), range: (f64, f64)) -> Self {
         let (low, high) = spread_out(domain);
         let step = step_for(low, high);
         let low = (low / step + 1e-9).floor() * step;
@@ -19,18 +19,19 @@ impl Scale {
     }
 
     /// Takes `domain` as it is.
-    pub(crate) fn exact(domain: (f64, f64), range: (f64, f64)) -> Self {
+    pub fn exact(domain: (f64, f64), range: (f64, f64)) -> Self {
         let domain = spread_out(domain);
         Self { domain, range, step: step_for(domain.0, domain.1) }
     }
 
-    pub(crate) fn at(&self, value: f64) -> f64 {
+    /// Where a value lies; beyond the domain, at its end.
+    pub fn at(&self, value: f64) -> f64 {
         let share = (value - self.domain.0) / (self.domain.1 - self.domain.0);
         self.range.0 + share.clamp(0.0, 1.0) * (self.range.1 - self.range.0)
     }
 
     /// Round values within the domain, three to seven of them.
-    pub(crate) fn ticks(&self) -> Vec<f64> {
+    pub fn ticks(&self) -> Vec<f64> {
         let (low, high) = self.domain;
         let step = self.step;
         let first = (low / step - 1e-9).ceil() as i64;
@@ -39,7 +40,7 @@ impl Scale {
     }
 
     /// A tick's text, with as many decimals as its neighbours need.
-    pub(crate) fn label(&self, tick: f64) -> String {
+    pub fn label(&self, tick: f64) -> String {
         let decimals = (-self.step.log10().floor()).clamp(0.0, 8.0) as usize;
         let text = signed(tick, decimals);
         if text.trim_matches(['\u{2212}', '0', '.']).is_empty() { "0".into() } else { text }
@@ -47,12 +48,12 @@ impl Scale {
 }
 
 /// A number with a true minus sign.
-pub(crate) fn signed(value: f64, decimals: usize) -> String {
+pub fn signed(value: f64, decimals: usize) -> String {
     format!("{value:.decimals$}").replace('-', "\u{2212}")
 }
 
 /// The extent of `values`, or 0 to 1 when there are none.
-pub(crate) fn extent(values: impl IntoIterator<Item = f64>) -> (f64, f64) {
+pub fn extent(values: impl IntoIterator<Item = f64>) -> (f64, f64) {
     let (low, high) = values
         .into_iter()
         .filter(|value| value.is_finite())

@@ -3,21 +3,25 @@
 use std::fmt::{Display, Write};
 
 /// An SVG drawing under way.
-pub(crate) struct Svg {
+#[derive(Debug)]
+pub struct Svg {
     body: String,
 }
 
 /// Where a text's position is.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Anchor {
+pub enum Anchor {
+    /// At its beginning.
     Start,
+    /// In its middle.
     Middle,
+    /// At its end.
     End,
 }
 
 impl Svg {
     /// A drawing of `width` × `height` units that says in words what it shows.
-    pub(crate) fn new(id: &str, (width, height): (f64, f64), title: &str, description: &str) -> Self {
+    pub fn new(id: &str, (width, height): (f64, f64), title: &str, description: &str) -> Self {
         let mut body = String::new();
         let (title, description) = (escaped(title), escaped(description));
         put(
@@ -30,7 +34,8 @@ impl Svg {
         Self { body }
     }
 
-    pub(crate) fn line(&mut self, class: &str, (x1, y1): (f64, f64), (x2, y2): (f64, f64)) {
+    /// A straight line.
+    pub fn line(&mut self, class: &str, (x1, y1): (f64, f64), (x2, y2): (f64, f64)) {
         put(
             &mut self.body,
             format_args!(
@@ -39,7 +44,8 @@ impl Svg {
         );
     }
 
-    pub(crate) fn rect(
+    /// A rectangle, with words for whoever points at it.
+    pub fn rect(
         &mut self,
         class: &str,
         (x, y): (f64, f64),
@@ -55,7 +61,8 @@ impl Svg {
         self.close("rect", hover);
     }
 
-    pub(crate) fn circle(&mut self, class: &str, (x, y): (f64, f64), radius: f64, hover: Option<&str>) {
+    /// A dot, with words for whoever points at it.
+    pub fn circle(&mut self, class: &str, (x, y): (f64, f64), radius: f64, hover: Option<&str>) {
         put(
             &mut self.body,
             format_args!("<circle class=\"{class}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{radius}\""),
@@ -63,7 +70,8 @@ impl Svg {
         self.close("circle", hover);
     }
 
-    pub(crate) fn polyline(
+    /// A line through all points, with words for whoever points at it.
+    pub fn polyline(
         &mut self,
         class: &str,
         points: impl IntoIterator<Item = (f64, f64)>,
@@ -75,13 +83,15 @@ impl Svg {
         self.close("polyline", hover);
     }
 
-    pub(crate) fn polygon(&mut self, class: &str, points: impl IntoIterator<Item = (f64, f64)>) {
+    /// The space within all points.
+    pub fn polygon(&mut self, class: &str, points: impl IntoIterator<Item = (f64, f64)>) {
         put(&mut self.body, format_args!("<polygon class=\"{class}\" points=\""));
         self.points(points);
         self.body.push_str("\"/>");
     }
 
-    pub(crate) fn text(&mut self, class: &str, (x, y): (f64, f64), anchor: Anchor, text: &str) {
+    /// One line of text.
+    pub fn text(&mut self, class: &str, (x, y): (f64, f64), anchor: Anchor, text: &str) {
         let anchor = match anchor {
             Anchor::Start => "start",
             Anchor::Middle => "middle",
@@ -96,7 +106,8 @@ impl Svg {
         );
     }
 
-    pub(crate) fn finish(mut self) -> String {
+    /// The element, complete.
+    pub fn finish(mut self) -> String {
         self.body.push_str("</svg>");
         self.body
     }
@@ -117,7 +128,7 @@ impl Svg {
 }
 
 /// `text` as character data or attribute value.
-pub(crate) fn escaped(text: &str) -> String {
+pub fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for character in text.chars() {
         match character {
@@ -132,6 +143,6 @@ pub(crate) fn escaped(text: &str) -> String {
 }
 
 /// Writes `text` to the end of `body`.
-pub(crate) fn put(body: &mut String, text: impl Display) {
+pub fn put(body: &mut String, text: impl Display) {
     write!(body, "{text}").expect("a String takes any text");
 }
