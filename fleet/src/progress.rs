@@ -149,6 +149,7 @@ mod tests {
             p_value: None,
             online_losses: vec![0.0; 3],
             online_mapes: vec![0.0; 3],
+            online_accuracies: Vec::new(),
         }
     }
 

@@ -66,6 +66,7 @@ impl<W: Write> Watch<W> {
             p_value: record.verdict.as_ref().and_then(|verdict| verdict.p_value),
             online_losses: Vec::new(),
             online_mapes: Vec::new(),
+            online_accuracies: Vec::new(),
         };
         for node in &record.nodes {
             let Some(&position) = self.positions.get(node.node.as_str()) else { continue };

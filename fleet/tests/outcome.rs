@@ -28,6 +28,7 @@ fn the_json_object_has_the_promised_names() {
         "ended",
         "henze_zirkler",
         "nodes",
+        "online_accuracy",
         "online_loss",
         "online_loss_std",
         "online_mape",
@@ -44,6 +45,7 @@ fn the_json_object_has_the_promised_names() {
     let expected = serde_json::json!({
         "id": "c", "zeta": 0.8, "standing": 0.2, "sampling_probability": 0.2, "drawn": 2,
         "mean_staleness": 1.5, "longest_staleness": 2, "online_loss": 0.625, "online_mape": 0.625,
+        "online_accuracy": null,
     });
     assert_eq!(json["nodes"][2], expected);
     assert_eq!(

@@ -98,5 +98,6 @@ fn round(record: &RoundRecord, losses: &mut [f64]) -> Round {
         p_value: record.verdict.as_ref().filter(|_| exploring).and_then(|verdict| verdict.p_value),
         online_losses: losses.to_vec(),
         online_mapes: vec![0.0; losses.len()],
+        online_accuracies: Vec::new(),
     }
 }

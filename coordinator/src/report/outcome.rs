@@ -45,6 +45,8 @@ pub struct Round {
     pub online_losses: Vec<f64>,
     /// The same in shares of what was measured: the mean absolute percentage error, as a fraction.
     pub online_mapes: Vec<f64>,
+    /// The share that each held model gets right; empty where there are no classes.
+    pub online_accuracies: Vec<f64>,
 }
 
 /// How a run ended.
@@ -167,6 +169,8 @@ pub struct NodeFigures {
     pub online_loss: f64,
     /// Mean over rounds of its held model's absolute error in shares of what was measured.
     pub online_mape: f64,
+    /// Mean over rounds of the share its held model gets right; only classifiers have one.
+    pub online_accuracy: Option<f64>,
 }
 
 /// The run in numbers, named as in the JSON object.
@@ -184,6 +188,8 @@ pub struct Figures {
     pub online_loss_std: Option<f64>,
     /// Online error in shares of what was measured, over nodes.
     pub online_mape: Option<Summary>,
+    /// The share that models get right online, over nodes; only classifiers have one.
+    pub online_accuracy: Option<Summary>,
     /// The round after which the stop rule ended exploring.
     pub t_alpha: Option<u32>,
     /// Share of the noisier half of the nodes that is found in the lower half of the standings.
@@ -261,13 +267,15 @@ impl Outcome {
         let staleness: Vec<f64> = nodes.iter().map(|node| node.mean_staleness).collect();
         let online_loss = Summary::of(&losses).filter(|_| !self.rounds.is_empty());
         let mapes: Vec<f64> = nodes.iter().map(|node| node.online_mape).collect();
+        let accuracies: Vec<f64> = nodes.iter().filter_map(|node| node.online_accuracy).collect();
         Figures {
             rho_loss: measures::pearson(&zetas, &losses).filter(|_| drew),
             rho_staleness: measures::pearson(&zetas, &staleness).filter(|_| drew),
-            rho_accuracy: None,
+            rho_accuracy: measures::pearson(&zetas, &accuracies).filter(|_| drew),
             online_loss,
             online_loss_std: online_loss.map(|loss| loss.std),
             online_mape: Summary::of(&mapes).filter(|_| !self.rounds.is_empty()),
+            online_accuracy: Summary::of(&accuracies),
             t_alpha: self.t_alpha(),
             recall: self.recall(&nodes),
             henze_zirkler: self.henze_zirkler(),
@@ -303,6 +311,8 @@ impl Outcome {
             longest_staleness: waits.iter().map(|waits| waits[index]).max().unwrap_or(0),
             online_loss: over_rounds(|round| &round.online_losses),
             online_mape: over_rounds(|round| &round.online_mapes),
+            online_accuracy: (self.rounds.iter().any(|round| !round.online_accuracies.is_empty()))
+                .then(|| over_rounds(|round| &round.online_accuracies)),
         }
     }
 
