@@ -25,3 +25,35 @@ pub enum Corruption {
     /// Label noise, which grows on one node and fades on another
     NonStationary,
 }
+
+impl Corruption {
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Corruption::None => "none",
+            Corruption::FeatureNoise => "feature-noise",
+            Corruption::LabelNoise => "label-noise",
+            Corruption::Quantity => "quantity",
+            Corruption::MissingValues => "missing-values",
+            Corruption::Heterogeneity => "heterogeneity",
+            Corruption::Unstable => "unstable",
+            Corruption::StrategicRandom => "strategic-random",
+            Corruption::StrategicPoisson => "strategic-poisson",
+            Corruption::NonStationary => "non-stationary",
+        }
+    }
+
+    /// The largest ζ of the published experiments; for quantity and heterogeneity, all of the published spread.
+    pub fn level_default(self) -> f64 {
+        match self {
+            Corruption::None => 0.0,
+            Corruption::FeatureNoise
+            | Corruption::MissingValues
+            | Corruption::StrategicRandom
+            | Corruption::StrategicPoisson => 0.9,
+            Corruption::LabelNoise | Corruption::NonStationary => 0.2,
+            Corruption::Unstable => 0.5,
+            Corruption::Quantity | Corruption::Heterogeneity => 1.0,
+        }
+    }
+}

@@ -15,6 +15,7 @@ pub mod experiment;
 pub mod observer;
 pub mod progress;
 mod signal;
+pub mod stream;
 pub mod table;
 pub mod transport;
 pub mod watch;

@@ -1,0 +1,180 @@
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+use super::{Dataset, FOLDER_VARIABLE};
+
+/// Why there are no samples.
+#[derive(Debug, thiserror::Error)]
+pub enum DataError {
+    /// Nobody said where the files are.
+    #[error(
+        "{} needs files: name their folder with --data DIR or {FOLDER_VARIABLE}, or take --dataset synthetic; it is published at {}",
+        dataset.name(),
+        dataset.home()
+    )]
+    NoFolder {
+        /// Which data set.
+        dataset: Dataset,
+    },
+    /// The folder does not hold the data set.
+    #[error(
+        "{} is not in {}: no file {wanted} there nor in a folder {places}; get it from {}",
+        dataset.name(),
+        folder.display(),
+        dataset.home()
+    )]
+    Missing {
+        /// Which data set.
+        dataset: Dataset,
+        /// Where it was sought.
+        folder: PathBuf,
+        /// The file that would be it.
+        wanted: &'static str,
+        /// Folders inside, where it was sought too.
+        places: String,
+    },
+    /// The system does not hand a file over.
+    #[error("{}: {cause}", path.display())]
+    Read {
+        /// Which one.
+        path: PathBuf,
+        /// What the system says.
+        cause: io::Error,
+    },
+    /// A file is not what its name says.
+    #[error("{}, {place}: {flaw}; get the file anew from {}", path.display(), dataset.home())]
+    Broken {
+        /// Which data set it belongs to.
+        dataset: Dataset,
+        /// Which one.
+        path: PathBuf,
+        /// Where in it.
+        place: Place,
+        /// What is wrong there.
+        flaw: Flaw,
+    },
+    /// The files are sound and hold nothing to learn from.
+    #[error("{}: no samples for {}: {reason}", path.display(), dataset.name())]
+    Empty {
+        /// Which data set.
+        dataset: Dataset,
+        /// Where.
+        path: PathBuf,
+        /// Why none.
+        reason: String,
+    },
+}
+
+/// Where in a file, once it is unpacked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// Bytes before it.
+    Byte(u64),
+    /// Counted from 1.
+    Line(u64),
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Byte(offset) => write!(f, "byte {offset}"),
+            Place::Line(line) => write!(f, "line {line}"),
+        }
+    }
+}
+
+/// What is wrong with a file.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Flaw {
+    /// It begins otherwise.
+    #[error("{expected} begins with {wanted}, here is {found}")]
+    Magic {
+        /// What the file should be.
+        expected: &'static str,
+        /// How that begins.
+        wanted: String,
+        /// How this begins.
+        found: String,
+    },
+    /// It ends early, or goes on.
+    #[error("{wanted} bytes should follow, there are {found}")]
+    Length {
+        /// By what the file says of itself.
+        wanted: u64,
+        /// What is there.
+        found: u64,
+    },
+    /// It is packed, and does not unpack.
+    #[error("cannot be unpacked ({0})")]
+    Packing(String),
+    /// It is larger than any file of this kind.
+    #[error("goes on beyond what any such file holds")]
+    Bomb,
+    /// Its samples are of another shape.
+    #[error("{what} of shape {found:?}, expected {wanted}")]
+    Shape {
+        /// Of what.
+        what: &'static str,
+        /// As the file says.
+        found: Vec<usize>,
+        /// As it should be.
+        wanted: &'static str,
+    },
+    /// Two parts disagree.
+    #[error("{labels} labels for {samples} samples")]
+    Counts {
+        /// How many labels.
+        labels: usize,
+        /// How many samples.
+        samples: usize,
+    },
+    /// A class that does not exist.
+    #[error("label {found}, but classes are {first} to {last}")]
+    Label {
+        /// As the file says.
+        found: String,
+        /// The lowest.
+        first: u32,
+        /// The highest.
+        last: u32,
+    },
+    /// Text where a number should be.
+    #[error("{found:?} in column {column} is no finite number")]
+    Number {
+        /// What is there.
+        found: String,
+        /// Counted from 1.
+        column: usize,
+    },
+    /// Text where a time should be.
+    #[error("{found:?} is no time such as 2015-01-01T00:00:00Z")]
+    Time {
+        /// What is there.
+        found: String,
+    },
+    /// Rows of different length, or too few of them.
+    #[error("{found} {what}, expected {wanted}")]
+    Table {
+        /// Rows or numbers.
+        what: &'static str,
+        /// How many there are.
+        found: usize,
+        /// How many there should be.
+        wanted: usize,
+    },
+    /// A column or a member that is not there.
+    #[error("no {wanted}; there are {found}")]
+    Absent {
+        /// What was sought.
+        wanted: String,
+        /// What is there instead.
+        found: String,
+    },
+    /// The head of a .npy member says something else than this program reads.
+    #[error("the head of the array is not understood: {0}")]
+    Head(String),
+    /// Text that is no table.
+    #[error("{0}")]
+    Csv(String),
+}

@@ -1,0 +1,92 @@
+//! PathMNIST, as MedMNIST publishes it: a zip archive of .npy arrays.
+
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+
+use zip::ZipArchive;
+
+use super::files::{self, BYTES_MAX, Bounded, Source};
+use super::npy::{self, Array};
+use super::{Answers, DataError, Dataset, Flaw, Pool, Request};
+
+const SIDE: usize = 28;
+const PIXELS: usize = SIDE * SIDE;
+const CHANNELS: usize = 3;
+const CLASSES: u32 = 9;
+/// The training split of the published archive.
+const RECORDED_ALL: usize = 89_996;
+
+/// The archive, if it is there.
+pub(super) fn find(folder: &Path) -> Option<PathBuf> {
+    let is_archive = |name: &str| name.starts_with("pathmnist") && name.ends_with(".npz");
+    files::find(Dataset::Pathmnist, folder, is_archive).into_iter().next()
+}
+
+pub(super) fn load(folder: &Path, request: &Request) -> Result<Pool, DataError> {
+    let path = find(folder).ok_or_else(|| files::missing(Dataset::Pathmnist, folder, "pathmnist*.npz"))?;
+    let archive = Source::new(Dataset::Pathmnist, path);
+    let unpack = |error: zip::result::ZipError| archive.at_byte(0, Flaw::Packing(error.to_string()));
+    let mut zip = ZipArchive::new(BufReader::new(archive.open_packed()?)).map_err(unpack)?;
+    let names: Vec<String> = zip.file_names().filter_map(|name| Some(name.ok()?.into_owned())).collect();
+    let Some(split) =
+        ["train", "test"].into_iter().find(|split| names.contains(&format!("{split}_images.npy")))
+    else {
+        let wanted = "train_images.npy or test_images.npy".to_owned();
+        return Err(archive.at_byte(0, Flaw::Absent { wanted, found: list(&names) }));
+    };
+    let mut array = |name: String| -> Result<(Source, Array), DataError> {
+        let member = Source::new(Dataset::Pathmnist, archive.path().join(&name));
+        let content =
+            zip.by_name(&name).map_err(|error| member.at_byte(0, Flaw::Packing(error.to_string())))?;
+        let bytes = member.all(Bounded { content, left: BYTES_MAX })?;
+        let array = npy::parse(&member, bytes)?;
+        Ok((member, array))
+    };
+    let (image_source, images) = array(format!("{split}_images.npy"))?;
+    let (label_source, labels) = array(format!("{split}_labels.npy"))?;
+    let recorded = match images.shape[..] {
+        [recorded, SIDE, SIDE, CHANNELS] => recorded,
+        _ => {
+            let flaw = Flaw::Shape { what: "images", found: images.shape, wanted: "[n, 28, 28, 3]" };
+            return Err(image_source.at_byte(0, flaw));
+        }
+    };
+    if labels.values.len() != recorded {
+        let flaw = Flaw::Counts { labels: labels.values.len(), samples: recorded };
+        return Err(label_source.at_byte(labels.head, flaw));
+    }
+    if let Some(at) = labels.values.iter().position(|label| u32::from(*label) >= CLASSES) {
+        let flaw = Flaw::Label { found: labels.values[at].to_string(), first: 0, last: CLASSES - 1 };
+        return Err(label_source.at_byte(labels.head + at, flaw));
+    }
+    if recorded == 0 {
+        return Err(image_source.empty("the array holds no image".into()));
+    }
+
+    let levels: Vec<f32> = (0..=u8::MAX).map(|value| (f32::from(value) / 255.0 - 0.5) / 0.5).collect();
+    let chosen = request.choose(recorded);
+    let mut features = Vec::with_capacity(chosen.len() * CHANNELS * PIXELS);
+    for at in &chosen {
+        let pixels = &images.values[at * CHANNELS * PIXELS..(at + 1) * CHANNELS * PIXELS];
+        for channel in 0..CHANNELS {
+            let values = pixels.iter().skip(channel).step_by(CHANNELS);
+            features.extend(values.map(|value| levels[usize::from(*value)]));
+        }
+    }
+    let of = chosen.iter().map(|at| u32::from(labels.values[*at])).collect();
+    let is_all = split == "train" && recorded == RECORDED_ALL;
+    Ok(Pool {
+        shape: vec![CHANNELS, SIDE, SIDE],
+        features,
+        answers: Answers::Classes { of, count: CLASSES },
+        owners: None,
+        recorded,
+        note: (!is_all).then(|| {
+            format!("{recorded} images of the {split} split of PathMNIST, not all {RECORDED_ALL} of train")
+        }),
+    })
+}
+
+fn list(names: &[String]) -> String {
+    if names.is_empty() { "no members".to_owned() } else { names.join(", ") }
+}

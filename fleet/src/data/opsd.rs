@@ -1,0 +1,111 @@
+//! The load of Germany every 15 minutes, as Open Power System Data publishes it, or another file with the same quantity.
+
+use std::path::{Path, PathBuf};
+
+use evenhand_node::reading::Reading;
+
+use super::files::{self, Source};
+use super::table::{self, Columns};
+use super::windows::{Cut, Samples};
+use super::{Answers, DataError, Dataset, Flaw, Pool, Request};
+use crate::experiment::setup::AsPublished;
+
+const STEP_MS: i64 = 900_000;
+const DAY: usize = 96;
+
+/// As published; and a file with the same index from another publisher.
+const NAMES: [&str; 2] = ["time_series_15min_singleindex.csv", "de_load_15min_opsd_index.csv"];
+const LOADS: [&str; 2] = ["DE_load_actual_entsoe_transparency", "DE_load_MW"];
+
+/// What must be said of the other publisher's file, wherever it is used.
+pub(super) const SUBSTITUTE: &str = "German load as SMARD publishes it, not OPSD's revision";
+
+/// Samples are taken at every third point, as the published code does; in the paper's way, from two weeks on.
+const CUT: Cut = Cut { step_s: 900, utc_offset_s: 3600, warm_up: 14 * DAY, stride: 3 };
+
+/// Rows that the published code leaves out at the beginning.
+const TRIMMED: usize = 100;
+/// How many steps back its inputs lie: a year, one to seven days, the last five.
+const LAGS_CODE: [usize; 13] =
+    [365 * DAY, DAY, 2 * DAY, 3 * DAY, 4 * DAY, 5 * DAY, 6 * DAY, 7 * DAY, 5, 4, 3, 2, 1];
+/// Quantities in each of its rows: the load is the first; the others are not in these files and are 0.
+const COLUMNS_CODE: usize = 40;
+
+/// The file that is there, and whether it is the other publisher's.
+pub(super) fn find(folder: &Path) -> Option<(PathBuf, bool)> {
+    let of = |name: &'static str| {
+        files::find(Dataset::Electricity, folder, |file| file == name).into_iter().next()
+    };
+    of(NAMES[0]).map(|path| (path, false)).or_else(|| Some((of(NAMES[1])?, true)))
+}
+
+pub(super) fn load(folder: &Path, request: &Request) -> Result<Pool, DataError> {
+    let (path, is_substitute) =
+        find(folder).ok_or_else(|| files::missing(Dataset::Electricity, folder, NAMES[0]))?;
+    let source = Source::new(Dataset::Electricity, path);
+    let readings = read(&source)?;
+    let (shape, samples, recorded) = match request.as_published {
+        AsPublished::Paper => windows(&readings, request),
+        AsPublished::Code => as_the_code(&readings, request),
+    };
+    if samples.values.is_empty() {
+        let reason = format!("{} readings are too few", readings.len());
+        return Err(source.empty(reason));
+    }
+    Ok(Pool {
+        shape,
+        features: samples.features,
+        answers: Answers::Values { of: samples.values, scales: samples.scales },
+        owners: None,
+        recorded,
+        note: is_substitute.then(|| SUBSTITUTE.to_owned()),
+    })
+}
+
+/// All readings in the order of time. A time names the beginning of an interval in the file, and its end here.
+fn read(source: &Source) -> Result<Vec<Reading>, DataError> {
+    let columns = Columns { owner: None, time: &["utc_timestamp"], value: &LOADS };
+    let mut readings: Vec<Reading> = Vec::new();
+    table::read(source, &columns, |line| {
+        let Some(reading) = line.reading(STEP_MS) else { return Ok(()) };
+        if let Some(last) = readings.last().filter(|last| last.time_ms >= reading.time_ms) {
+            let text = format!(
+                "time does not advance after {}",
+                evenhand_node::source::time::iso_text(last.time_ms - STEP_MS)
+            );
+            return Err(source.at_line(line.number, Flaw::Csv(text)));
+        }
+        readings.push(reading);
+        Ok(())
+    })?;
+    Ok(readings)
+}
+
+/// The paper's way: what a node with the shipped network would see, normalised by what was known at the time.
+fn windows(readings: &[Reading], request: &Request) -> (Vec<usize>, Samples, usize) {
+    let recorded = CUT.take(readings, |_| false, &mut Samples::default());
+    let mut chosen = request.choose(recorded).into_iter().peekable();
+    let mut samples = Samples::default();
+    CUT.take(readings, |number| chosen.next_if_eq(&number).is_some(), &mut samples);
+    (Samples::shape(), samples, recorded)
+}
+
+/// The published code's way: 13 earlier loads, normalised by the whole series, which looks ahead.
+fn as_the_code(readings: &[Reading], request: &Request) -> (Vec<usize>, Samples, usize) {
+    let loads: Vec<f64> = readings.iter().skip(TRIMMED).map(|reading| reading.value).collect();
+    let mean = loads.iter().sum::<f64>() / loads.len().max(1) as f64;
+    let variance = loads.iter().map(|load| (load - mean).powi(2)).sum::<f64>() / loads.len().max(1) as f64;
+    let deviation = if variance > 0.0 { variance.sqrt() } else { 1.0 };
+    let normalised = |at: usize| ((loads[at] - mean) / deviation) as f32;
+    let targets: Vec<usize> = (LAGS_CODE[0] + 1..loads.len()).step_by(CUT.stride).collect();
+    let mut samples = Samples::default();
+    for target in request.choose(targets.len()).into_iter().map(|at| targets[at]) {
+        for lag in LAGS_CODE {
+            samples.features.push(normalised(target - lag));
+            samples.features.extend([0.0; COLUMNS_CODE - 1]);
+        }
+        samples.values.push(normalised(target));
+        samples.scales.push((mean as f32, deviation as f32));
+    }
+    (vec![LAGS_CODE.len() * COLUMNS_CODE], samples, targets.len())
+}

@@ -1,0 +1,37 @@
+//! Made-up data: three clusters of points that overlap, in as many dimensions as the model for order books has.
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use rand_distr::StandardNormal;
+
+use super::{Answers, Pool, Request};
+
+const FEATURES: usize = 144;
+const CLASSES: u32 = 3;
+/// Deviation of a centre's coordinates; that of a point around its centre is 1. At 0.25, centres are about 4.2
+/// deviations apart: nearly all points can be told apart, though not from a few samples.
+const SPREAD: f32 = 0.25;
+/// More are never needed; they would be drawn from the same law.
+const SAMPLES_MAX: usize = 100_000;
+
+pub(super) fn make(request: &Request) -> Pool {
+    let mut generator = ChaCha8Rng::seed_from_u64(request.seed);
+    let mut normal = move || generator.sample::<f32, _>(StandardNormal);
+    let centres: Vec<f32> = (0..CLASSES as usize * FEATURES).map(|_| normal() * SPREAD).collect();
+    let samples = request.samples_max.clamp(1, SAMPLES_MAX);
+    // Every class alike, in turn: who deals them out shuffles.
+    let of: Vec<u32> = (0..CLASSES).cycle().take(samples).collect();
+    let features = of
+        .iter()
+        .flat_map(|class| &centres[*class as usize * FEATURES..(*class as usize + 1) * FEATURES])
+        .map(|centre| centre + normal())
+        .collect();
+    Pool {
+        shape: vec![FEATURES],
+        features,
+        answers: Answers::Classes { of, count: CLASSES },
+        owners: None,
+        recorded: samples,
+        note: None,
+    }
+}

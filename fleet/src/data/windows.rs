@@ -1,0 +1,73 @@
+//! A recorded series as samples, made by the node's own window: what it would have trained on.
+
+use evenhand_models::Targets;
+use evenhand_node::reading::Reading;
+use evenhand_node::window::{FEATURES, Series, SeriesSettings};
+
+/// Steps that a model looks back.
+pub(super) const LAGS: usize = 24;
+
+/// Samples so far.
+#[derive(Debug, Default)]
+pub(super) struct Samples {
+    pub(super) features: Vec<f32>,
+    pub(super) values: Vec<f32>,
+    pub(super) scales: Vec<(f32, f32)>,
+}
+
+impl Samples {
+    pub(super) fn shape() -> Vec<usize> {
+        vec![LAGS, FEATURES]
+    }
+}
+
+/// How a series is cut.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Cut {
+    pub(super) step_s: u32,
+    pub(super) utc_offset_s: i32,
+    /// Readings before the first sample: until the running normalisation is settled.
+    pub(super) warm_up: usize,
+    /// A sample is taken after every so many readings.
+    pub(super) stride: usize,
+}
+
+impl Cut {
+    /// Goes through the series once, as a node would, and keeps the samples with the numbers that `keep` names; how many
+    /// there are in all.
+    pub(super) fn take(
+        &self,
+        readings: &[Reading],
+        mut keep: impl FnMut(usize) -> bool,
+        into: &mut Samples,
+    ) -> usize {
+        let mut series = Series::new(SeriesSettings {
+            step_s: self.step_s,
+            lags: LAGS,
+            horizon: 1,
+            history_steps: 4 * LAGS,
+            utc_offset_s: self.utc_offset_s,
+            ..SeriesSettings::default()
+        });
+        let mut count = 0;
+        for (number, reading) in readings.iter().enumerate() {
+            series.add(*reading);
+            if number < self.warm_up || number % self.stride != 0 {
+                continue;
+            }
+            let Some(taken) = series.batch(1) else { continue };
+            series.mark_used(taken.upto);
+            if let Targets::Values(values) = taken.batch.targets
+                && keep(count)
+            {
+                let normaliser = series.normaliser();
+                into.features.extend(taken.batch.inputs);
+                into.scales
+                    .extend(values.iter().map(|_| (normaliser.mean() as f32, normaliser.deviation() as f32)));
+                into.values.extend(values);
+            }
+            count += 1;
+        }
+        count
+    }
+}
