@@ -14,6 +14,7 @@ use crate::fairness::Appraisal;
 use crate::federation::{
     Admission, Blueprint, Exploitation, Exploration, General, RuleError, Rules, Settings, Training,
 };
+use crate::strategy::Baseline;
 
 /// The commented defaults, as `print-config` shows them.
 pub const DEFAULT: &str = include_str!("default.toml");
@@ -36,6 +37,8 @@ pub struct Config {
     pub exploiting: Exploitation,
     /// Who and what is let in.
     pub admission: Admission,
+    /// Of the strategies that are not ours.
+    pub baseline: Baseline,
     /// How nodes are reached.
     pub broker: BrokerConfig,
     /// What is shown, where and to whom.
@@ -251,6 +254,7 @@ impl Config {
             exploring: self.exploring.clone(),
             exploiting: self.exploiting.clone(),
             admission: self.admission.clone(),
+            baseline: self.baseline.clone(),
         })
     }
 

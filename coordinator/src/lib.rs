@@ -22,4 +22,5 @@ pub mod federation;
 pub mod report;
 pub mod shell;
 pub mod store;
+pub mod strategy;
 pub mod view;

@@ -18,7 +18,8 @@ impl Job {
             None => None,
         };
         match self.kind {
-            UpdateKind::Gradient => {
+            // What momentum and Adam make of the gradient needs the node's memory.
+            UpdateKind::Gradient | UpdateKind::Momentum { .. } | UpdateKind::Adam => {
                 let update = trainer.gradient(&self.weights, &self.batch, loss)?;
                 Ok(Some(Trained { loss: update.loss, online_loss, vector: update.gradient }))
             }

@@ -159,6 +159,13 @@ pub enum UpdateKind {
         /// Momentum within the task; it is not kept across rounds.
         momentum: f32,
     },
+    /// v ← momentum·v + gradient, with v kept on the node across rounds; the update is v.
+    Momentum {
+        /// Share of v that is kept.
+        momentum: f32,
+    },
+    /// The direction of Adam (Kingma and Ba 2015) with its moments kept on the node across rounds.
+    Adam,
 }
 
 /// What a node answers.

@@ -4,7 +4,6 @@ use super::finished::Finished;
 use super::input::Command;
 use super::member::Place;
 use super::round::{Absence, Stage};
-use super::settings::Strategy;
 use super::shared::Outbox;
 use super::{Federation, Phase};
 
@@ -14,7 +13,7 @@ impl Federation {
             (_, Phase::Finished(_) | Phase::Failed(_)) => return,
             (Command::Begin, Phase::Enrolling(enrolling)) => enrolling.begin = true,
             (Command::Explore, Phase::Exploiting(exploiting)) => {
-                exploiting.explore = self.shared.rules.federation.strategy == Strategy::Evenhand;
+                exploiting.explore = self.shared.strategy.get().explores();
             }
             (Command::Begin | Command::Explore, _) => return,
             (Command::Pause, _) => self.shared.paused = true,

@@ -33,10 +33,10 @@ pub(super) struct Asked {
 }
 
 impl Draw {
-    /// Everybody who is there: how contributions are measured.
-    pub(super) fn everyone(round: u32, roster: &mut Roster) -> Self {
+    /// Everybody who is there: how contributions are measured, and what some strategies always do.
+    pub(super) fn everyone(round: u32, why: Why, roster: &mut Roster) -> Self {
         let asked = columns(roster, |member| member.is_present());
-        Self::noted(round, asked.map(|member| Asked { member, why: Why::Exploring }).collect(), roster)
+        Self::noted(round, asked.map(|member| Asked { member, why }).collect(), roster)
     }
 
     /// k by their probabilities among those who are there, and every newcomer that is being measured.
@@ -98,20 +98,21 @@ impl Draw {
         ascending && self.asked.last().is_none_or(|last| last.member < members)
     }
 
-    /// What the member in this `place` is to do, with θ unless it `holds` it already.
+    /// What the member in this `place` is to do, with the model that is its own or everybody's, unless it `holds` it
+    /// already.
     pub(super) fn task(
         &self,
         place: usize,
         holds: Option<Digest>,
-        latest: &Weights,
+        model: &Weights,
         rules: &Rules,
         deadline_ms: u32,
     ) -> Option<(usize, Task)> {
         let asked = self.asked.get(place)?;
         let task = Task {
             round: self.round,
-            digest: latest.digest(),
-            weights: (holds != Some(latest.digest())).then(|| latest.shared()),
+            digest: model.digest(),
+            weights: (holds != Some(model.digest())).then(|| model.shared()),
             loss: rules.training.loss.into(),
             samples_max: rules.training.samples_max,
             kind: rules.training.update_kind(),

@@ -7,7 +7,6 @@ use super::drift::DriftWatch;
 use super::exploiting::Exploiting;
 use super::exploring::Exploring;
 use super::input::Tick;
-use super::settings::Strategy;
 use super::shared::Shared;
 
 /// Nodes gather in the lobby until the federation can begin.
@@ -27,9 +26,9 @@ impl Enrolling {
 
     /// Begins: by measuring contributions, unless the strategy does not want them.
     pub(super) fn begin(self, shared: &mut Shared, now: Tick) -> Phase {
-        match shared.rules.federation.strategy {
-            Strategy::Evenhand => Phase::Exploring(Exploring::new(now)),
-            Strategy::FedAvg => Phase::Exploiting(Exploiting::new(shared, now, DriftWatch::default())),
+        match shared.strategy.get().explores() {
+            true => Phase::Exploring(Exploring::new(now)),
+            false => Phase::Exploiting(Exploiting::new(shared, now, DriftWatch::default())),
         }
     }
 }

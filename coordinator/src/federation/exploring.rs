@@ -1,6 +1,6 @@
 //! Contribution evaluation: everybody takes part until the standings are settled.
 
-use evenhand_protocol::message::Phase as Announced;
+use evenhand_protocol::message::{Phase as Announced, Why};
 use rand::seq::index;
 use serde::{Deserialize, Serialize};
 
@@ -55,7 +55,7 @@ impl Exploring {
     /// Asks everybody who is there.
     pub(super) fn open(mut self, shared: &mut Shared, now: Tick, out: &mut Outbox) -> Self {
         shared.enrol();
-        let draw = Draw::everyone(shared.round + 1, &mut shared.roster);
+        let draw = Draw::everyone(shared.round + 1, Why::Exploring, &mut shared.roster);
         for asked in draw.asked() {
             shared.roster.member_mut(asked.member).measured = true;
         }

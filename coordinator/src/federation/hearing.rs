@@ -130,7 +130,7 @@ impl Federation {
             Ok((open, place)) => match self.shared.admit(update) {
                 Ok(accepted) => {
                     open.arrive(place, accepted);
-                    let digest = self.shared.latest.digest();
+                    let digest = self.shared.model(column).digest();
                     let member = self.shared.roster.member_mut(column);
                     member.holds = Some(digest);
                     member.last_counted = Some(round);

@@ -59,7 +59,7 @@ pub use self::replay::Difference;
 pub use self::rules::{RuleError, Rules};
 pub use self::save::{RestoreError, Saved};
 pub use self::settings::{
-    Admission, Exploitation, Exploration, General, Loss, NormPolicy, RuleKind, Settings, Strategy, Training,
+    Admission, Exploitation, Exploration, General, Loss, NormPolicy, Optimiser, RuleKind, Settings, Training,
 };
 pub use self::standing::Standing;
 pub use self::weights::Weights;
@@ -73,6 +73,7 @@ use self::history::History;
 use self::member::Roster;
 use self::round::Stage;
 use self::shared::{Graph, Outbox, Shared};
+use crate::strategy::AnyStrategy;
 
 /// Scores models on data the coordinator holds, for the utilities that need it.
 ///
@@ -151,11 +152,14 @@ impl Federation {
     /// A federation that nobody has joined yet.
     pub fn new(rules: Rules, blueprint: Blueprint) -> Self {
         let rng = ChaCha8Rng::seed_from_u64(rules.federation.seed);
+        let strategy = AnyStrategy::new(rules.federation.strategy, &rules.baseline);
         let shared = Shared {
             rules,
             graph: Graph::new(blueprint.graph, blueprint.onnx),
             roster: Roster::default(),
             latest: Weights::new(blueprint.weights),
+            own: Vec::new(),
+            strategy,
             rng,
             round: 0,
             paused: false,

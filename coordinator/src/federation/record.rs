@@ -18,6 +18,8 @@ pub struct Closed {
     pub record: RoundRecord,
     /// θ_t: for the operator's eyes, never for the wire.
     pub weights: Weights,
+    /// By column: every node's own model, where the strategy gives it one; not for the wire either.
+    pub own: Vec<Weights>,
     /// The updates that counted, with their column in `record.nodes`.
     pub updates: Vec<(usize, Accepted)>,
 }

@@ -4,8 +4,9 @@ use std::ops::Deref;
 
 use serde::{Deserialize, Serialize};
 
-use super::settings::{Settings, Strategy};
+use super::settings::Settings;
 use crate::fairness::{Estimator, Utility, shapley};
+use crate::strategy::{Baseline, StrategyKind};
 
 /// Why settings are no rules: the field, and what to do.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -86,9 +87,12 @@ impl Rules {
         check_general(&settings)?;
         check_training(&settings)?;
         check_exploiting(&settings)?;
-        if settings.federation.strategy == Strategy::Evenhand {
-            check_exploring(&settings)?;
+        match settings.federation.strategy {
+            StrategyKind::Evenhand => check_exploring(&settings)?,
+            StrategyKind::Gog => check_contribution(&settings, settings.exploiting.k)?,
+            _ => {}
         }
+        check_baseline(&settings.baseline)?;
         check_admission(&settings)?;
         Ok(Self(settings))
     }
@@ -121,6 +125,8 @@ fn check_general(Settings { federation, .. }: &Settings) -> Result<(), RuleError
 fn check_training(Settings { training, .. }: &Settings) -> Result<(), RuleError> {
     positive("training.learning_rate", training.learning_rate)?;
     at_least_one("training.samples_max", training.samples_max)?;
+    let momentum = training.momentum;
+    within("training.momentum", momentum.into(), (0.0..1.0).contains(&momentum), "at least 0 and below 1")?;
     if training.local_epochs > 0 {
         positive("training.local_learning_rate", training.local_learning_rate.into())?;
         let momentum = training.local_momentum;
@@ -148,7 +154,7 @@ fn check_exploiting(Settings { federation, exploiting, .. }: &Settings) -> Resul
 }
 
 fn check_exploring(settings: &Settings) -> Result<(), RuleError> {
-    let Settings { federation, contribution, exploring, .. } = settings;
+    let Settings { federation, exploring, .. } = settings;
     let nodes = federation.nodes_min;
     at_least_one("exploring.watched", exploring.watched)?;
     at_least_one("exploring.newcomer_rounds", exploring.newcomer_rounds)?;
@@ -162,6 +168,11 @@ fn check_exploring(settings: &Settings) -> Result<(), RuleError> {
     within_one("exploring.strictness", exploring.strictness)?;
     within_one("exploring.level", exploring.level)?;
     positive("exploring.precision", exploring.precision)?;
+    check_contribution(settings, nodes)
+}
+
+/// Contributions of so many nodes at once.
+fn check_contribution(Settings { contribution, .. }: &Settings, nodes: u32) -> Result<(), RuleError> {
     let additive = matches!(contribution.utility, Utility::InnerProduct | Utility::LeaveOneOut);
     let many = nodes as usize > shapley::PLAYERS_MAX;
     if !additive && contribution.estimator == Estimator::Exact && many {
@@ -169,6 +180,16 @@ fn check_exploring(settings: &Settings) -> Result<(), RuleError> {
     }
     within("contribution.samples", 0.0, contribution.samples > 0, "at least 1")?;
     contribution.standard_error.map_or(Ok(()), |error| positive("contribution.standard_error", error))
+}
+
+fn check_baseline(baseline: &Baseline) -> Result<(), RuleError> {
+    within("baseline.q", baseline.q, baseline.q.is_finite() && baseline.q >= 0.0, "0 or a number above it")?;
+    positive("baseline.update_norm", baseline.update_norm)?;
+    positive("baseline.altruism", baseline.altruism)?;
+    within_one("baseline.reputation_kept", baseline.reputation_kept)?;
+    within_one("baseline.relevance_kept", baseline.relevance_kept)?;
+    positive("baseline.relevance_temperature", baseline.relevance_temperature)?;
+    within_one("baseline.pull", baseline.pull)
 }
 
 fn check_admission(Settings { admission, .. }: &Settings) -> Result<(), RuleError> {
@@ -204,6 +225,7 @@ impl Rules {
             ("contribution", amended.contribution == from.contribution),
             ("exploring", amended.exploring == from.exploring),
             ("exploiting", amended.exploiting == from.exploiting),
+            ("baseline", amended.baseline == from.baseline),
         ];
         match fixed.into_iter().find(|(_, same)| !same) {
             Some((section, _)) => Err(RuleError::Fixed { section }),

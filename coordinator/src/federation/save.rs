@@ -12,7 +12,7 @@ use super::weights::Weights;
 use super::{Federation, Member, Phase, RoundRecord};
 
 /// Changes when saved bytes of older programs could be misunderstood.
-const FORMAT: u16 = 2;
+const FORMAT: u16 = 3;
 
 /// The whole state, without the updates of the open round (nodes send those again) and without the
 /// ONNX file (it never changes, and is kept apart).
@@ -137,6 +137,9 @@ impl Federation {
             wrong(round.draw.round() == shared.round, "the open round is not the latest")?;
             wrong(round.draw.is_sound(members), "a draw of nodes that are not enrolled")?;
         }
+        let dimension = shared.latest.values().len();
+        let fits = shared.own.iter().all(|own| own.values().len() == dimension);
+        wrong(fits && shared.own.len() <= members, "models of nobody, or of another shape")?;
         let mut histories = phase.histories_mut().into_iter();
         wrong(histories.all(|history| history.is_sound(members)), "contributions of nobody, or none")?;
         match &phase {

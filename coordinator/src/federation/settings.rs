@@ -6,6 +6,7 @@ use evenhand_protocol::message::{LossKind, UpdateKind};
 use serde::{Deserialize, Serialize};
 
 use crate::fairness::{Appraisal, SamplerKind, StopRule};
+use crate::strategy::{Baseline, StrategyKind};
 
 /// Parameters as somebody wrote them; [`Rules::new`](super::Rules::new) checks them.
 ///
@@ -25,6 +26,8 @@ pub struct Settings {
     pub exploiting: Exploitation,
     /// Who and what is let in.
     pub admission: Admission,
+    /// Of the strategies that are not ours.
+    pub baseline: Baseline,
 }
 
 /// Who, how many, how long.
@@ -46,7 +49,7 @@ pub struct General {
     /// Rounds begin at least so far apart; 0 for one right after the other.
     pub round_interval_ms: u32,
     /// How nodes are drawn and their updates merged.
-    pub strategy: Strategy,
+    pub strategy: StrategyKind,
 }
 
 impl Default for General {
@@ -59,20 +62,9 @@ impl Default for General {
             nodes_max: 10_000,
             round_deadline_ms: 30_000,
             round_interval_ms: 0,
-            strategy: Strategy::Evenhand,
+            strategy: StrategyKind::Evenhand,
         }
     }
-}
-
-/// How nodes are drawn and their updates merged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Strategy {
-    /// Explore, then draw by standing.
-    #[default]
-    Evenhand,
-    /// Draw everybody alike, from the first round on: the baseline without incentives.
-    FedAvg,
 }
 
 /// What nodes compute.
@@ -91,6 +83,10 @@ pub struct Training {
     pub local_learning_rate: f32,
     /// Momentum of local training, not kept across rounds.
     pub local_momentum: f32,
+    /// What nodes make of the plain gradient before they send it; its memory stays on the node.
+    pub optimiser: Optimiser,
+    /// Momentum of the optimiser of that name.
+    pub momentum: f32,
     /// How updates travel.
     #[serde(with = "codec_name")]
     pub codec: CodecKind,
@@ -105,6 +101,8 @@ impl Default for Training {
             local_epochs: 0,
             local_learning_rate: 0.01,
             local_momentum: 0.0,
+            optimiser: Optimiser::None,
+            momentum: 0.9,
             codec: CodecKind::F32,
         }
     }
@@ -114,7 +112,11 @@ impl Training {
     /// What the update shall be.
     pub fn update_kind(&self) -> UpdateKind {
         match self.local_epochs {
-            0 => UpdateKind::Gradient,
+            0 => match self.optimiser {
+                Optimiser::None => UpdateKind::Gradient,
+                Optimiser::Momentum => UpdateKind::Momentum { momentum: self.momentum },
+                Optimiser::Adam => UpdateKind::Adam,
+            },
             epochs => UpdateKind::Epochs {
                 epochs,
                 learning_rate: self.local_learning_rate,
@@ -122,6 +124,19 @@ impl Training {
             },
         }
     }
+}
+
+/// What a node makes of its gradients, from round to round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Optimiser {
+    /// Nothing: the update is the gradient, as in the paper.
+    #[default]
+    None,
+    /// v ← momentum·v + gradient, kept across rounds; the update is v.
+    Momentum,
+    /// The direction of Adam, with its usual parameters.
+    Adam,
 }
 
 /// What is minimised, as it is written in configurations.

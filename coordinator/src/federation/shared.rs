@@ -17,10 +17,10 @@ use super::member::Roster;
 use super::record::{Closed, Fate, Judgement, NodeRound, RoundRecord};
 use super::round::{Harvest, Round, Stage};
 use super::rules::Rules;
-use super::settings::Strategy;
 use super::standing::Standing;
 use super::weights::Weights;
 use crate::fairness::{self, Contributions};
+use crate::strategy::{AnyStrategy, Harvested, Merged};
 
 /// The ONNX file all nodes hold.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -46,6 +46,9 @@ pub(super) struct Shared {
     pub(super) graph: Graph,
     pub(super) roster: Roster,
     pub(super) latest: Weights,
+    /// By column: every node's own model, where the strategy gives it one.
+    pub(super) own: Vec<Weights>,
+    pub(super) strategy: AnyStrategy,
     pub(super) rng: ChaCha8Rng,
     /// The round that is open, or the last one.
     pub(super) round: u32,
@@ -94,7 +97,7 @@ impl Shared {
 
     /// Lets the lobby in: founders before the first round, newcomers after it.
     pub(super) fn enrol(&mut self) {
-        let founding = self.round == 0 || self.rules.federation.strategy == Strategy::FedAvg;
+        let founding = self.round == 0 || !self.strategy.get().explores();
         let standing = match founding {
             true => Standing::founder(),
             false => Standing::entering(self.roster.mean_standing(), self.rules.exploring.newcomer_rounds),
@@ -120,12 +123,18 @@ impl Shared {
 
     /// The task of one place in the draw.
     pub(super) fn task(&self, round: &Round, place: usize, now: Tick) -> Option<Effect> {
-        let holds = round.draw.asked().get(place).and_then(|asked| self.roster.member(asked.member).holds);
+        let asked = round.draw.asked().get(place)?.member;
+        let holds = self.roster.member(asked).holds;
         let left = round.deadline().map_or(0, |deadline| deadline.ms_since(now));
         let left = u32::try_from(left).unwrap_or(u32::MAX);
-        let (member, task) = round.draw.task(place, holds, &self.latest, &self.rules, left)?;
+        let (member, task) = round.draw.task(place, holds, self.model(asked), &self.rules, left)?;
         let node = self.roster.member(member).id().clone();
         Some(Effect::Publish { node, dispatch: Dispatch::Train(task) })
+    }
+
+    /// The model that a member is given when it is asked.
+    pub(super) fn model(&self, column: usize) -> &Weights {
+        self.own.get(column).unwrap_or(&self.latest)
     }
 
     /// When the round after one opened at `opened` may begin. One that yielded nothing is not followed
@@ -149,7 +158,7 @@ impl Shared {
             if measures(&harvest) {
                 told = Some(self.appraise(&harvest, examiner)?);
             }
-            next = Some(self.merge(&harvest)?);
+            next = Some(self.merge(&harvest, told.as_ref())?);
         }
         Ok(Reaped { harvest, told, next })
     }
@@ -191,11 +200,23 @@ impl Shared {
         told.map_err(|error| Cause::Contributions { round: harvest.draw.round(), why: error.to_string() })
     }
 
-    /// θ_t, if it is finite.
-    fn merge(&self, harvest: &Harvest) -> Result<Weights, Cause> {
-        let rate = self.rules.training.learning_rate;
-        let next = self.latest.stepped(&harvest.updates(), &harvest.shares, rate);
-        if next.is_finite() { Ok(next) } else { Err(Cause::Diverged { round: harvest.draw.round() }) }
+    /// θ_t and whatever models nodes have of their own, if they are finite.
+    fn merge(&mut self, harvest: &Harvest, told: Option<&Contributions>) -> Result<Merged, Cause> {
+        let columns: Vec<usize> = harvest.arrivals.iter().map(|(column, _)| *column).collect();
+        let losses: Vec<f64> = harvest.arrivals.iter().map(|(_, accepted)| accepted.loss().into()).collect();
+        let merged = self.strategy.get_mut().merge(&Harvested {
+            latest: &self.latest,
+            own: &self.own,
+            members: self.roster.members().len(),
+            columns: &columns,
+            updates: &harvest.updates(),
+            shares: &harvest.shares,
+            losses: &losses,
+            contributions: told.map(|told| told.values.as_slice()),
+            learning_rate: self.rules.training.learning_rate,
+        });
+        let finite = merged.latest.is_finite() && merged.own.iter().all(Weights::is_finite);
+        if finite { Ok(merged) } else { Err(Cause::Diverged { round: harvest.draw.round() }) }
     }
 
     /// β: as set, or as found for the wanted worst staleness on the standings so far.
@@ -260,7 +281,7 @@ impl Shared {
                 fate: part.map_or(Fate::Idle, |(_, fate)| fate),
                 contribution: measured.get(&column).map(|(value, _)| *value),
                 contribution_error: measured.get(&column).and_then(|(_, error)| *error),
-                standing: member.standing.value(),
+                standing: self.strategy.get().opinion(column).unwrap_or(member.standing.value()),
                 standing_error: member.standing.error(),
                 sampling_probability: probabilities.get(column).copied().unwrap_or(0.0),
                 staleness: member.staleness(round),
@@ -279,8 +300,9 @@ impl Shared {
         }
         let weights_before = self.latest.digest();
         let until = self.rest(opened, next.is_some());
-        if let Some(next) = next {
-            self.latest = next;
+        if let Some(Merged { latest, own }) = next {
+            self.latest = latest;
+            self.own = own;
         }
         let record = RoundRecord {
             round,
@@ -295,7 +317,7 @@ impl Shared {
             nodes,
             strangers,
         };
-        out.closed.push(Closed { record, weights: self.latest.clone(), updates });
+        out.closed.push(Closed { record, weights: self.latest.clone(), own: self.own.clone(), updates });
         out.persist = true;
         (!self.is_done()).then_some(until)
     }
@@ -305,7 +327,7 @@ impl Shared {
 pub(super) struct Reaped {
     pub(super) harvest: Harvest,
     pub(super) told: Option<Contributions>,
-    pub(super) next: Option<Weights>,
+    pub(super) next: Option<Merged>,
 }
 
 /// What a phase knows of a round that ends.
@@ -313,7 +335,7 @@ pub(super) struct Closing<'a> {
     pub(super) harvest: Harvest,
     pub(super) phase: Announced,
     /// θ_t, unless nothing arrived.
-    pub(super) next: Option<Weights>,
+    pub(super) next: Option<Merged>,
     pub(super) temperature: f64,
     pub(super) probabilities: &'a [f64],
     pub(super) measured: Measured,

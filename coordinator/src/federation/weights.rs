@@ -61,7 +61,7 @@ impl Weights {
     }
 
     /// θ_t = θ_{t−1} − η Σ pᵢΔθᵢ, in one pass over each vector, summed in f64 in the order given.
-    pub(super) fn stepped(&self, updates: &[&[f32]], shares: &[f64], learning_rate: f64) -> Self {
+    pub(crate) fn stepped(&self, updates: &[&[f32]], shares: &[f64], learning_rate: f64) -> Self {
         let mut next = self.values.to_vec();
         next.par_chunks_mut(BLOCK).enumerate().for_each(|(block, values)| {
             let span = block * BLOCK..block * BLOCK + values.len();

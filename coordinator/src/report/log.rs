@@ -3,7 +3,7 @@
 use evenhand_protocol::message::Phase;
 
 use super::outcome::{Cost, Ended, Member, Outcome, Round, Settings, Stage, Teller};
-use crate::federation::{Fate, Federation, NodeRound, RoundRecord, Strategy};
+use crate::federation::{Fate, Federation, NodeRound, RoundRecord};
 
 impl Outcome {
     /// Of a federation and its rounds. Nodes are ordered by how far their standing falls short of the best, from 0 to 1.
@@ -40,10 +40,7 @@ fn settings(federation: &Federation, command: String) -> Settings {
         seed: rules.federation.seed,
         transport: "mqtt".into(),
         codec: rules.training.codec.to_string(),
-        strategy: match rules.federation.strategy {
-            Strategy::Evenhand => "evenhand".into(),
-            Strategy::FedAvg => "fed-avg".into(),
-        },
+        strategy: rules.federation.strategy.name().into(),
         sampler: format!("{:?}", rules.exploiting.sampler),
         temperature: rules.exploiting.temperature,
         window: rules.exploring.window as usize,

@@ -10,7 +10,8 @@ use super::node::Fates;
 use super::round::RoundPoint;
 use super::words;
 use crate::fairness::SamplerKind;
-use crate::federation::{Federation, NodeRound, RoundRecord, RuleKind, Rules, Strategy};
+use crate::federation::{Federation, NodeRound, RoundRecord, RuleKind, Rules};
+use crate::strategy::StrategyKind;
 
 /// Changes of phase that are remembered.
 const CHANGES_KEPT: usize = 64;
@@ -107,7 +108,7 @@ pub struct StopView {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct DrawView {
     /// How nodes are drawn and merged.
-    pub strategy: Strategy,
+    pub strategy: StrategyKind,
     /// Draws a round.
     pub k: u32,
     /// How they are made.

@@ -1,8 +1,9 @@
 //! Each phase with known answers.
 
 use evenhand_coordinator::federation::{
-    Cause, Command, Dispatch, Effect, Fate, Input, NormPolicy, RuleKind, Strategy, Tick,
+    Cause, Command, Dispatch, Effect, Fate, Input, NormPolicy, RuleKind, Tick,
 };
+use evenhand_coordinator::strategy::StrategyKind;
 use evenhand_protocol::identity::Digest;
 use evenhand_protocol::message::{Answer, Birth, Declined, Life, Phase, Refusal, Status, Why};
 
@@ -642,7 +643,7 @@ fn only_the_listed_who_know_the_token_may_enrol() {
 #[test]
 fn fedavg_draws_everybody_alike_and_never_measures() {
     let mut rules = settings(3);
-    rules.federation.strategy = Strategy::FedAvg;
+    rules.federation.strategy = StrategyKind::FedAvg;
     rules.exploiting.k = 3;
     let mut world = World::with(rules, 1, &["a", "b", "c"]);
     assert_eq!(world.phase(), Phase::Exploiting);

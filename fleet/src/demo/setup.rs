@@ -2,8 +2,9 @@
 
 use evenhand_coordinator::fairness::{Appraisal, Estimator, SamplerKind};
 use evenhand_coordinator::federation::{
-    self, Admission, Blueprint, Exploitation, Exploration, General, Rules, Training,
+    self, Blueprint, Exploitation, Exploration, General, Rules, Training,
 };
+use evenhand_coordinator::strategy::StrategyKind;
 use evenhand_models::{LoadOptions, Model, shipped};
 use evenhand_node::source::household::{Household, HouseholdSettings};
 use evenhand_node::window::SeriesSettings;
@@ -79,8 +80,8 @@ impl Plan {
                 nodes_min: nodes,
                 nodes_max: nodes,
                 strategy: match self.strategy {
-                    Strategy::Evenhand => federation::Strategy::Evenhand,
-                    Strategy::FedAvg => federation::Strategy::FedAvg,
+                    Strategy::Evenhand => StrategyKind::Evenhand,
+                    Strategy::FedAvg => StrategyKind::FedAvg,
                 },
                 ..Default::default()
             },
@@ -107,7 +108,7 @@ impl Plan {
                 temperature: settings.temperature,
                 ..Default::default()
             },
-            admission: Admission::default(),
+            ..Default::default()
         }
     }
 }

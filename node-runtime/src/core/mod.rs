@@ -9,6 +9,7 @@ mod forecasts;
 mod graph;
 mod input;
 mod node;
+mod optimiser;
 mod saved;
 mod work;
 

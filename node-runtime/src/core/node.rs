@@ -16,6 +16,7 @@ use super::entry::Entry;
 use super::forecasts::{Forecast, Forecasts};
 use super::graph::{Card, Graph};
 use super::input::{GraphOutcome, Input};
+use super::optimiser::Optimiser;
 use super::work::{Answered, Training};
 use crate::reading::Intake;
 use crate::window::{Window, WindowSettings};
@@ -70,6 +71,7 @@ pub struct Node {
     pub(super) training: Option<Training>,
     pub(super) answered: Option<Answered>,
     pub(super) tickets: u64,
+    pub(super) optimiser: Optimiser,
     pub(super) feedback: ErrorFeedback,
     pub(super) generator: ChaCha8Rng,
     pub(super) account: Option<Account>,
@@ -102,6 +104,7 @@ impl Node {
             training: None,
             answered: None,
             tickets: 0,
+            optimiser: Optimiser::default(),
             feedback: ErrorFeedback::default(),
             generator,
             account: None,
@@ -255,6 +258,7 @@ impl Node {
             self.graph = Graph::Sought(manifest.graph);
             self.held = None;
             self.own = None;
+            self.optimiser = Optimiser::default();
             self.feedback = ErrorFeedback::default();
             effects.push(Effect::FindGraph(manifest.graph));
         }

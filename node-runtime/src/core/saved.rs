@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::forecasts::Forecasts;
 use super::graph::Graph;
 use super::node::{Held, Node, Settings};
+use super::optimiser::Optimiser;
 use super::work::Answered;
 use crate::window::{Window, WindowSettings};
 
@@ -25,6 +26,7 @@ pub struct Saved {
     weights: Option<Vec<f32>>,
     window: Window,
     answered: Option<Answered>,
+    optimiser: Optimiser,
     feedback: ErrorFeedback,
     generator: ChaCha8Rng,
     account: Option<Account>,
@@ -53,6 +55,7 @@ impl Node {
             weights: self.held.as_ref().map(|held| held.weights.to_vec()),
             window: self.window.clone(),
             answered: self.answered.clone(),
+            optimiser: self.optimiser.clone(),
             feedback: self.feedback.clone(),
             generator: self.generator.clone(),
             account: self.account.clone(),
@@ -82,6 +85,7 @@ impl Node {
             .map(|weights| Held { digest: Digest::of_weights(&weights), weights: weights.into() });
         node.own = node.held.as_ref().map(|held| Arc::clone(&held.weights));
         node.answered = saved.answered;
+        node.optimiser = saved.optimiser;
         node.feedback = saved.feedback;
         node.generator = saved.generator;
         node.account = saved.account;

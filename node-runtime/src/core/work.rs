@@ -36,6 +36,7 @@ pub(super) struct Task {
 pub(super) struct Training {
     ticket: u64,
     task: Task,
+    kind: UpdateKind,
     codec: CodecKind,
     samples: usize,
     fresh: usize,
@@ -117,6 +118,7 @@ impl Node {
         self.training = Some(Training {
             ticket: self.tickets,
             task: order.task,
+            kind: order.kind,
             codec: order.codec,
             samples: taken.samples,
             fresh: taken.fresh,
@@ -142,9 +144,12 @@ impl Node {
             Ok(_) => return self.decline(training.task, Declined::TrainingFailed, effects),
             Err(reason) => return self.decline(training.task, reason, effects),
         };
+        let Some(update) = self.optimiser.update(training.kind, trained.vector) else {
+            return self.decline(training.task, Declined::TrainingFailed, effects);
+        };
         let online_loss = trained.online_loss.filter(|loss| loss.is_finite());
         self.window.mark_used(training.upto);
-        let vector = codec::encode(training.codec, &trained.vector, &mut self.feedback, &mut self.generator);
+        let vector = codec::encode(training.codec, &update, &mut self.feedback, &mut self.generator);
         let update = Update {
             round: training.task.round,
             samples: training.samples as u32,

@@ -66,6 +66,8 @@ fn train() -> impl Strategy<Value = Order> {
     let losses = vec![LossKind::Mse, LossKind::CrossEntropy, LossKind::Nll, LossKind::Huber];
     let kind = prop_oneof![
         Just(UpdateKind::Gradient),
+        Just(UpdateKind::Adam),
+        any::<f32>().prop_map(|momentum| UpdateKind::Momentum { momentum }),
         any::<(u32, f32, f32)>().prop_map(|(epochs, learning_rate, momentum)| UpdateKind::Epochs {
             epochs,
             learning_rate,

@@ -1,0 +1,156 @@
+#![allow(clippy::unwrap_used)]
+
+use super::*;
+
+fn weights_of(values: &[f32]) -> Weights {
+    Weights::new(values.into())
+}
+
+/// Two nodes of equal shares that begin at `latest`, with updates a and b.
+fn merge(kind: StrategyKind, latest: &[f32], a: &[f32], b: &[f32], losses: [f64; 2]) -> Merged {
+    let latest = weights_of(latest);
+    AnyStrategy::new(kind, &Baseline::default()).get_mut().merge(&Harvested {
+        latest: &latest,
+        own: &[],
+        members: 2,
+        columns: &[0, 1],
+        updates: &[a, b],
+        shares: &[0.5, 0.5],
+        losses: &losses,
+        contributions: Some(&[0.25, 0.75]),
+        learning_rate: 0.1,
+    })
+}
+
+fn assert_close(found: &Weights, wanted: &[f64]) {
+    let close = found.values().iter().zip(wanted).all(|(a, b)| (f64::from(*a) - b).abs() < 1e-6);
+    assert!(close && found.values().len() == wanted.len(), "{:?} is not {wanted:?}", found.values());
+}
+
+#[test]
+fn those_that_average_take_the_weighted_mean() {
+    for kind in [StrategyKind::Evenhand, StrategyKind::FedAvg, StrategyKind::Gog] {
+        let merged = merge(kind, &[1.0, 1.0], &[2.0, 0.0], &[0.0, 4.0], [1.0, 1.0]);
+        assert_close(&merged.latest, &[1.0 - 0.1, 1.0 - 0.2]);
+        assert!(merged.own.is_empty());
+    }
+}
+
+/// By hand: F = (1, 16), q = 1/2 as F^q = (1, 4); h = (1/2·4 + 10, 1/2·1/4·16 + 40) = (12, 42).
+#[test]
+fn q_ffl_lets_a_high_loss_weigh_more() {
+    let baseline = Baseline { q: 0.5, ..Default::default() };
+    let latest = weights_of(&[1.0, 1.0]);
+    let mut round = Harvested {
+        latest: &latest,
+        own: &[],
+        members: 2,
+        columns: &[0, 1],
+        updates: &[&[2.0, 0.0], &[0.0, 4.0]],
+        shares: &[0.5, 0.5],
+        losses: &[1.0, 16.0],
+        contributions: None,
+        learning_rate: 0.1,
+    };
+    let merged = QFfl::new(&baseline).merge(&round);
+    assert_close(&merged.latest, &[1.0 - 2.0 / 54.0, 1.0 - 16.0 / 54.0]);
+    let none = Baseline { q: 0.0, ..Default::default() };
+    assert_close(&QFfl::new(&none).merge(&round).latest, &[0.9, 0.8]);
+    round.losses = &[0.0, 16.0];
+    assert!(QFfl::new(&baseline).merge(&round).latest.is_finite(), "a loss of 0 is no division by 0");
+}
+
+#[test]
+fn alone_everybody_takes_its_own_step() {
+    let merged = merge(StrategyKind::Standalone, &[1.0, 1.0], &[2.0, 0.0], &[0.0, 4.0], [1.0, 1.0]);
+    assert_close(&merged.own[0], &[0.8, 1.0]);
+    assert_close(&merged.own[1], &[1.0, 0.6]);
+    assert_close(&merged.latest, &[1.0, 1.0]);
+}
+
+#[test]
+fn consensus_pulls_every_model_towards_the_mean() {
+    let merged = merge(StrategyKind::Cons, &[1.0, 1.0], &[2.0, 0.0], &[0.0, 4.0], [1.0, 1.0]);
+    assert_close(&merged.latest, &[0.9, 0.8]);
+    assert_close(&merged.own[0], &[0.7 * 0.8 + 0.3 * 0.9, 0.7 + 0.3 * 0.8]);
+    assert_close(&merged.own[1], &[0.7 + 0.3 * 0.9, 0.7 * 0.6 + 0.3 * 0.8]);
+}
+
+/// Two agree, one is opposed: its reputation falls round by round, and with it how much of the update it receives.
+#[test]
+fn fgfl_gives_sparser_updates_to_whom_contributes_less() {
+    let mut fgfl = Fgfl::new(&Baseline::default());
+    let latest = weights_of(&[0.0; 8]);
+    let good: [f32; 8] = [8.0, 7.0, 6.0, 5.0, 4.0, 3.0, 2.0, 1.0];
+    let poor: [f32; 8] = [1.0, -1.0, 1.0, -1.0, 1.0, -1.0, 1.0, -1.0];
+    let (mut own, mut received) = (Vec::new(), Vec::new());
+    for _ in 0..20 {
+        let merged = fgfl.merge(&Harvested {
+            latest: &latest,
+            own: &own,
+            members: 3,
+            columns: &[0, 1, 2],
+            updates: &[&good, &good, &poor],
+            shares: &[1.0 / 3.0; 3],
+            losses: &[1.0; 3],
+            contributions: None,
+            learning_rate: 0.1,
+        });
+        let changed = |column: usize| {
+            let before = own.get(column).unwrap_or(&latest).values().to_vec();
+            merged.own[column].values().iter().zip(before).filter(|(a, b)| *a != b).count()
+        };
+        received = (0..3).map(changed).collect();
+        own = merged.own;
+    }
+    let reputations: Vec<f64> = (0..3).map(|column| fgfl.opinion(column).unwrap()).collect();
+    assert!((reputations.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+    assert!(reputations[2] < 0.5 * reputations[0], "{reputations:?}");
+    assert_eq!(received[..2], [8, 8], "who contributes most receives everything");
+    assert!((1..6).contains(&received[2]), "{received:?}");
+    let entries = own[2].values();
+    assert!(
+        entries[0] != 0.0 && entries[7].abs() < entries[0].abs(),
+        "the largest entries come first: {entries:?}"
+    );
+}
+
+/// The norm of each normalised update is Γ: with one node that is the norm of the step.
+#[test]
+fn fgfl_normalises_updates() {
+    let latest = weights_of(&[0.0, 0.0]);
+    let merged = Fgfl::new(&Baseline::default()).merge(&Harvested {
+        latest: &latest,
+        own: &[],
+        members: 1,
+        columns: &[0],
+        updates: &[&[300.0, 400.0]],
+        shares: &[1.0],
+        losses: &[1.0],
+        contributions: None,
+        learning_rate: 0.1,
+    });
+    assert_close(&merged.own[0], &[-0.006, -0.008]);
+}
+
+#[test]
+fn gog_draws_by_what_updates_were_worth_lately() {
+    let mut gog = Gog::new(&Baseline { relevance_temperature: 0.1, ..Default::default() });
+    assert_eq!(gog.sampling_probabilities(&[0, 1], &[5.0, 0.0], 1.0), [0.5, 0.5], "nobody is known yet");
+    let latest = weights_of(&[0.0]);
+    gog.merge(&Harvested {
+        latest: &latest,
+        own: &[],
+        members: 3,
+        columns: &[0, 2],
+        updates: &[&[1.0], &[1.0]],
+        shares: &[0.5, 0.5],
+        losses: &[1.0, 1.0],
+        contributions: Some(&[0.4, 0.8]),
+        learning_rate: 0.1,
+    });
+    let relevances: Vec<f64> = (0..3).map(|column| gog.opinion(column).unwrap()).collect();
+    assert!(relevances.iter().zip([0.1, 0.0, 0.2]).all(|(a, b)| (a - b).abs() < 1e-12), "{relevances:?}");
+    let drawn = gog.sampling_probabilities(&[0, 2], &[0.0, 0.0], 1.0);
+    assert!((drawn[1] / drawn[0] - (0.1f64 / 0.1).exp()).abs() < 1e-9, "columns, not places: {drawn:?}");
+}

@@ -1,0 +1,107 @@
+//! What a node makes of its gradients, from round to round.
+
+use evenhand_protocol::message::UpdateKind;
+use serde::{Deserialize, Serialize};
+
+/// Adam's decay of the first and second moments, and what keeps its division finite (Kingma and Ba 2015).
+const FIRST_KEPT: f32 = 0.9;
+const SECOND_KEPT: f32 = 0.999;
+const EPSILON: f32 = 1e-8;
+
+/// The memory of an optimiser; empty until one was asked for.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub(super) struct Optimiser {
+    /// v of momentum, or Adam's first moment.
+    #[serde(with = "evenhand_protocol::bytes::f32s")]
+    first: Vec<f32>,
+    /// Adam's second moment; empty with momentum.
+    #[serde(with = "evenhand_protocol::bytes::f32s")]
+    second: Vec<f32>,
+    /// Gradients taken in.
+    steps: u32,
+}
+
+impl Optimiser {
+    /// Makes the update of a gradient. None, and nothing remembered, if a parameter makes no sense.
+    pub(super) fn update(&mut self, kind: UpdateKind, gradient: Vec<f32>) -> Option<Vec<f32>> {
+        match kind {
+            UpdateKind::Gradient | UpdateKind::Epochs { .. } => Some(gradient),
+            UpdateKind::Momentum { momentum } => {
+                if !(0.0..1.0).contains(&momentum) {
+                    return None;
+                }
+                self.fit(gradient.len(), 0);
+                for (v, g) in self.first.iter_mut().zip(&gradient) {
+                    *v = momentum * *v + g;
+                }
+                Some(self.first.clone())
+            }
+            UpdateKind::Adam => Some(self.adam(gradient)),
+        }
+    }
+
+    /// m̂/(√v̂ + ε) with m ← 0.9m + 0.1g, v ← 0.999v + 0.001g², both corrected for their start at 0.
+    fn adam(&mut self, mut gradient: Vec<f32>) -> Vec<f32> {
+        self.fit(gradient.len(), gradient.len());
+        self.steps = self.steps.saturating_add(1);
+        let exponent = i32::try_from(self.steps).unwrap_or(i32::MAX);
+        let first = 1.0 - f64::from(FIRST_KEPT).powi(exponent);
+        let second = 1.0 - f64::from(SECOND_KEPT).powi(exponent);
+        let (first, second) = (first as f32, second as f32);
+        for ((m, v), g) in self.first.iter_mut().zip(&mut self.second).zip(&mut gradient) {
+            *m = FIRST_KEPT * *m + (1.0 - FIRST_KEPT) * *g;
+            *v = SECOND_KEPT * *v + (1.0 - SECOND_KEPT) * *g * *g;
+            *g = (*m / first) / ((*v / second).sqrt() + EPSILON);
+        }
+        gradient
+    }
+
+    /// Begins anew if the memory is another optimiser's.
+    fn fit(&mut self, first: usize, second: usize) {
+        if (self.first.len(), self.second.len()) != (first, second) {
+            *self = Self { first: vec![0.0; first], second: vec![0.0; second], steps: 0 };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn momentum_is_kept_across_rounds() {
+        let mut optimiser = Optimiser::default();
+        let kind = UpdateKind::Momentum { momentum: 0.5 };
+        assert_eq!(optimiser.update(kind, vec![1.0, -2.0]).unwrap(), [1.0, -2.0]);
+        assert_eq!(optimiser.update(kind, vec![1.0, 0.0]).unwrap(), [1.5, -1.0]);
+        assert_eq!(optimiser.update(UpdateKind::Gradient, vec![3.0, 3.0]).unwrap(), [3.0, 3.0]);
+        assert_eq!(optimiser.update(UpdateKind::Momentum { momentum: f32::NAN }, vec![1.0, 1.0]), None);
+        assert_eq!(
+            optimiser.update(kind, vec![0.0, 0.0]).unwrap(),
+            [0.75, -0.5],
+            "a refusal changes nothing"
+        );
+    }
+
+    /// Against torch.optim.Adam with lr = 1 on gradients (1, −2), then (1, 0).
+    #[test]
+    fn adam_takes_the_steps_of_a_reference() {
+        let mut optimiser = Optimiser::default();
+        let close = |found: Vec<f32>, wanted: [f32; 2]| {
+            assert!(found.iter().zip(wanted).all(|(a, b)| (a - b).abs() < 1e-5), "{found:?} {wanted:?}");
+        };
+        close(optimiser.update(UpdateKind::Adam, vec![1.0, -2.0]).unwrap(), [1.0, -1.0]);
+        close(optimiser.update(UpdateKind::Adam, vec![1.0, 0.0]).unwrap(), ADAM_SECOND);
+    }
+
+    const ADAM_SECOND: [f32; 2] = [1.0, -0.670_058_4];
+
+    #[test]
+    fn another_model_begins_anew() {
+        let mut optimiser = Optimiser::default();
+        let kind = UpdateKind::Momentum { momentum: 0.5 };
+        optimiser.update(kind, vec![8.0]).unwrap();
+        assert_eq!(optimiser.update(kind, vec![1.0, 1.0]).unwrap(), [1.0, 1.0]);
+    }
+}
