@@ -149,7 +149,7 @@ mod tests {
             p_value: None,
             online_losses: vec![0.0; 3],
             online_mapes: vec![0.0; 3],
-            online_accuracies: Vec::new(),
+            online_accuracies: vec![0.0; 3],
         }
     }
 

@@ -8,7 +8,7 @@ use evenhand_coordinator::federation::Closed;
 use evenhand_protocol::message::Phase;
 
 use crate::FleetError;
-use crate::observer::Observer;
+use crate::observer::{Given, Observer};
 use crate::outcome::{Member, Outcome, Round, Settings, Stage, Teller};
 use crate::progress::Progress;
 use crate::transport::Ran;
@@ -20,8 +20,10 @@ pub struct Watch<W> {
     ids: Vec<String>,
     positions: BTreeMap<String, usize>,
     observer: Observer,
-    /// θ_{t−1}: what the nodes drawn in the next round are given.
-    latest: Arc<[f32]>,
+    /// What the nodes drawn in the next round are given: θ_{t−1}.
+    given: Given,
+    /// By node: who receives what it was drawn for, in a negative control.
+    mistaken: Option<Vec<usize>>,
     rounds: Vec<Round>,
     p_value: Option<f64>,
     progress: Progress<W>,
@@ -44,11 +46,18 @@ impl<W: Write> Watch<W> {
             ids,
             positions,
             observer,
-            latest: initial,
+            given: Given { latest: initial, own: Vec::new() },
+            mistaken: None,
             rounds: Vec::new(),
             p_value: None,
             progress,
         }
+    }
+
+    /// A negative control: once nodes are drawn by their standing, what was meant for node i goes to node `receivers[i]`.
+    pub fn with_rewards_mistaken(mut self, receivers: Vec<usize>) -> Self {
+        self.mistaken = Some(receivers);
+        self
     }
 
     /// Takes in a round that is over.
@@ -79,11 +88,17 @@ impl<W: Write> Watch<W> {
                 round.drawn.push(position);
             }
         }
+        if let (Some(receivers), Stage::Exploiting) = (&self.mistaken, round.stage) {
+            round.drawn.iter_mut().for_each(|node| *node = receivers[*node]);
+        }
         round.drawn.sort_unstable();
-        let given = std::mem::replace(&mut self.latest, closed.weights.shared());
-        let online = self.observer.round(round.round, &round.drawn, given)?;
+        let own = closed.own.iter().map(|own| own.shared()).collect();
+        let next = Given { latest: closed.weights.shared(), own };
+        let given = std::mem::replace(&mut self.given, next);
+        let online = self.observer.round(round.round, &round.drawn, &given)?;
         round.online_losses = online.iter().map(|online| online.loss).collect();
         round.online_mapes = online.iter().map(|online| online.mape).collect();
+        round.online_accuracies = online.iter().map(|online| online.accuracy).collect();
         self.p_value = round.p_value.or(self.p_value);
         self.progress.round(&self.settings, &self.ids, &round, self.p_value);
         self.rounds.push(round);

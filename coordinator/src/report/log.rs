@@ -94,7 +94,7 @@ fn round(record: &RoundRecord, losses: &mut [f64]) -> Round {
         sampling_probabilities: of_all(|node| node.sampling_probability),
         p_value: record.verdict.as_ref().filter(|_| exploring).and_then(|verdict| verdict.p_value),
         online_losses: losses.to_vec(),
-        online_mapes: vec![0.0; losses.len()],
-        online_accuracies: Vec::new(),
+        online_mapes: vec![f64::NAN; losses.len()],
+        online_accuracies: vec![f64::NAN; losses.len()],
     }
 }

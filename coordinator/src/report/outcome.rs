@@ -45,7 +45,7 @@ pub struct Round {
     pub online_losses: Vec<f64>,
     /// The same in shares of what was measured: the mean absolute percentage error, as a fraction.
     pub online_mapes: Vec<f64>,
-    /// The share that each held model gets right; empty where there are no classes.
+    /// The share of samples whose class each node's held model tells; empty or NaN where there are no classes.
     pub online_accuracies: Vec<f64>,
 }
 
@@ -168,8 +168,8 @@ pub struct NodeFigures {
     /// Mean over rounds of its held model's loss on everybody's next readings.
     pub online_loss: f64,
     /// Mean over rounds of its held model's absolute error in shares of what was measured.
-    pub online_mape: f64,
-    /// Mean over rounds of the share its held model gets right; only classifiers have one.
+    pub online_mape: Option<f64>,
+    /// Mean over rounds of its held model's accuracy on everybody's next samples; only classifiers have one.
     pub online_accuracy: Option<f64>,
 }
 
@@ -188,7 +188,7 @@ pub struct Figures {
     pub online_loss_std: Option<f64>,
     /// Online error in shares of what was measured, over nodes.
     pub online_mape: Option<Summary>,
-    /// The share that models get right online, over nodes; only classifiers have one.
+    /// Online accuracy over nodes; only classifiers have one.
     pub online_accuracy: Option<Summary>,
     /// The round after which the stop rule ended exploring.
     pub t_alpha: Option<u32>,
@@ -266,16 +266,19 @@ impl Outcome {
         let drew = self.rounds.iter().any(|round| round.stage == Stage::Exploiting);
         let staleness: Vec<f64> = nodes.iter().map(|node| node.mean_staleness).collect();
         let online_loss = Summary::of(&losses).filter(|_| !self.rounds.is_empty());
-        let mapes: Vec<f64> = nodes.iter().map(|node| node.online_mape).collect();
-        let accuracies: Vec<f64> = nodes.iter().filter_map(|node| node.online_accuracy).collect();
+        let of_all =
+            |of: fn(&NodeFigures) -> Option<f64>| -> Option<Vec<f64>> { nodes.iter().map(of).collect() };
+        let mapes = of_all(|node| node.online_mape);
+        let accuracies = of_all(|node| node.online_accuracy);
+        let of_zeta = |values: &Vec<f64>| measures::pearson(&zetas, values);
         Figures {
             rho_loss: measures::pearson(&zetas, &losses).filter(|_| drew),
             rho_staleness: measures::pearson(&zetas, &staleness).filter(|_| drew),
-            rho_accuracy: measures::pearson(&zetas, &accuracies).filter(|_| drew),
+            rho_accuracy: accuracies.as_ref().and_then(of_zeta).filter(|_| drew),
             online_loss,
             online_loss_std: online_loss.map(|loss| loss.std),
-            online_mape: Summary::of(&mapes).filter(|_| !self.rounds.is_empty()),
-            online_accuracy: Summary::of(&accuracies),
+            online_mape: mapes.and_then(|values| Summary::of(&values)),
+            online_accuracy: accuracies.and_then(|values| Summary::of(&values)),
             t_alpha: self.t_alpha(),
             recall: self.recall(&nodes),
             henze_zirkler: self.henze_zirkler(),
@@ -298,8 +301,10 @@ impl Outcome {
             .collect();
         let mean = |sum: f64, count: usize| if count == 0 { 0.0 } else { sum / count as f64 };
         let over_rounds = |of: fn(&Round) -> &Vec<f64>| {
-            mean(self.rounds.iter().map(|r| of(r)[index]).sum(), self.rounds.len())
+            let of_round = |round: &Round| of(round).get(index).copied().unwrap_or(f64::NAN);
+            mean(self.rounds.iter().map(of_round).sum(), self.rounds.len())
         };
+        let known = |mean: f64| Some(mean).filter(|mean| mean.is_finite() && !self.rounds.is_empty());
         NodeFigures {
             id: member.id.clone(),
             zeta: member.zeta,
@@ -310,9 +315,8 @@ impl Outcome {
             mean_staleness: mean(drawing.iter().copied().map(f64::from).sum(), drawing.len()),
             longest_staleness: waits.iter().map(|waits| waits[index]).max().unwrap_or(0),
             online_loss: over_rounds(|round| &round.online_losses),
-            online_mape: over_rounds(|round| &round.online_mapes),
-            online_accuracy: (self.rounds.iter().any(|round| !round.online_accuracies.is_empty()))
-                .then(|| over_rounds(|round| &round.online_accuracies)),
+            online_mape: known(over_rounds(|round| &round.online_mapes)),
+            online_accuracy: known(over_rounds(|round| &round.online_accuracies)),
         }
     }
 

@@ -1,18 +1,20 @@
 //! From a plan to a fleet: which households, which model, which rules.
 
+use std::sync::Arc;
+
 use evenhand_coordinator::fairness::{Appraisal, Estimator, SamplerKind};
 use evenhand_coordinator::federation::{
     self, Blueprint, Exploitation, Exploration, General, Rules, Training,
 };
 use evenhand_coordinator::strategy::StrategyKind;
-use evenhand_models::{LoadOptions, Model, shipped};
+use evenhand_models::{LoadOptions, Loss, Model, shipped};
 use evenhand_node::source::household::{Household, HouseholdSettings};
 use evenhand_node::window::SeriesSettings;
 use evenhand_protocol::identity::{Digest, FederationId, NodeId};
 
 use super::{Plan, Sampler, Strategy};
 use crate::FleetError;
-use crate::observer::Observer;
+use crate::observer::{Households, Observer};
 use crate::transport::{Fleet, House};
 
 /// Seconds between two readings.
@@ -56,7 +58,9 @@ impl Plan {
             })
             .collect::<Result<_, FleetError>>()?;
         let households = houses.iter().map(|house| Household::new(house.household.clone())).collect();
-        let observer = Observer::new(model, households, &series, READINGS_A_ROUND, self.settings.seed);
+        let outlook = Households::new(households, &series, READINGS_A_ROUND, self.settings.seed);
+        let initial = Arc::clone(&blueprint.weights);
+        let observer = Observer::new(model, Loss::Mse, houses.len(), initial, Box::new(outlook));
         let fleet = Fleet {
             rules: Rules::new(self.rules(federation))?,
             blueprint,

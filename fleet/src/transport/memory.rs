@@ -2,27 +2,29 @@
 //!
 //! A discrete-event simulation of the real state machines: the coordinator's [`Federation`] and the core of every node.
 //! Messages are encoded, cut and decoded as on a broker, so that bytes are counted truly and what does not survive the
-//! wire does not survive here either. Nodes that have mail at the same moment work in parallel; what they say is
-//! delivered in their order, so the same seed gives the same run.
+//! wire does not survive here either; or handed over whole, where only what is said matters. Nodes that have mail at the
+//! same moment work in parallel; what they say is delivered in their order, so the same seed gives the same run.
 
-use std::cmp::Reverse;
+use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;
 use std::time::Instant;
 
-use evenhand_coordinator::federation::{Closed, Effect, Federation, Input, Tick};
+use evenhand_coordinator::federation::{Blueprint, Closed, Effect, Federation, Input, Rules, Tick};
 use evenhand_models::LoadOptions;
+use evenhand_node::core::Settings;
 use evenhand_node::inline::Inline;
 use evenhand_node::library::Library;
+use evenhand_node::source::Source;
 use evenhand_node::source::household::Household;
 use evenhand_protocol::chunk::{self, Assembler, Transfer};
 use evenhand_protocol::envelope;
 use evenhand_protocol::identity::NodeId;
 use evenhand_protocol::limits::Limits;
-use evenhand_protocol::message::{Message, Phase};
+use evenhand_protocol::message::{Answer, Message, Phase};
 use rayon::prelude::*;
 
-use super::{Fleet, House, Interrupt, OnRound, Ran};
+use super::{Fleet, Interrupt, OnRound, Ran};
 use crate::FleetError;
 use crate::outcome::{Cost, Ended};
 
@@ -31,9 +33,83 @@ const LATENCY_MS: u32 = 5;
 /// From an order to its answer, whatever the model: virtual time only has to pass.
 const TRAINING_MS: u32 = 50;
 
+/// Everybody who takes part, and how messages go between them.
+pub struct Company {
+    /// What the federation is run by.
+    pub rules: Rules,
+    /// What it learns.
+    pub blueprint: Blueprint,
+    /// The nodes, in the order of their names.
+    pub seats: Vec<Seat>,
+    /// How messages are handed over.
+    pub carriage: Carriage,
+}
+
+/// One node before it runs.
+pub struct Seat {
+    /// Its name.
+    pub id: NodeId,
+    /// What its core is told.
+    pub settings: Settings,
+    /// Where its data come from.
+    pub source: Box<dyn Source>,
+    /// What it takes from there in a round.
+    pub readings_a_round: usize,
+    /// What it does besides.
+    pub conduct: Box<dyn Conduct>,
+}
+
+/// How messages are handed over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Carriage {
+    /// In packets, as on a broker.
+    Packed,
+    /// As they are; no bytes are counted.
+    Whole,
+}
+
+/// Whether a node is there, and whether it gives what it was asked for. Rounds are numbered from 1.
+pub trait Conduct: Send {
+    /// Whether it is away during a whole round.
+    fn is_away(&self, _round: u32) -> bool {
+        false
+    }
+
+    /// Whether it takes the model of a round and keeps its update to itself; `exploiting` counts the rounds in which
+    /// nodes were drawn, 0 while exploring.
+    fn is_silent(&self, _round: u32, _exploiting: u32) -> bool {
+        false
+    }
+}
+
+/// Always there, always gives.
+pub struct Steady;
+
+impl Conduct for Steady {}
+
 /// Runs `fleet` to its end, or until `interrupt` is raised; `on_round` sees every round.
 pub fn run(fleet: &Fleet, interrupt: &Interrupt, on_round: &mut OnRound<'_>) -> Result<Ran, FleetError> {
-    let mut simulation = Simulation::new(fleet)?;
+    let seat = |house: &super::House| {
+        Ok(Seat {
+            id: house.id.clone(),
+            settings: fleet.node_settings(house)?,
+            source: Box::new(Household::new(house.household.clone())),
+            readings_a_round: fleet.readings_a_round,
+            conduct: Box::new(Steady),
+        })
+    };
+    let company = Company {
+        rules: fleet.rules.clone(),
+        blueprint: fleet.blueprint.clone(),
+        seats: fleet.houses.iter().map(seat).collect::<Result<_, FleetError>>()?,
+        carriage: Carriage::Packed,
+    };
+    play(company, interrupt, on_round)
+}
+
+/// The same with any company.
+pub fn play(company: Company, interrupt: &Interrupt, on_round: &mut OnRound<'_>) -> Result<Ran, FleetError> {
+    let mut simulation = Simulation::new(company);
     simulation.switch_on();
     while !simulation.is_over() && !interrupt.is_raised() {
         if !simulation.advance() {
@@ -54,20 +130,66 @@ pub fn run(fleet: &Fleet, interrupt: &Interrupt, on_round: &mut OnRound<'_>) -> 
     }
 }
 
-/// A message in the packets that a broker would carry.
-type Packets = Arc<[Vec<u8>]>;
+/// A message as it is handed over.
+#[derive(Debug, Clone)]
+enum Parcel {
+    /// In the packets that a broker would carry.
+    Packed(Arc<[Vec<u8>]>),
+    Whole(Arc<Message>),
+}
+
+impl Parcel {
+    fn bytes(&self) -> u64 {
+        match self {
+            Parcel::Packed(packets) => packets.iter().map(|packet| packet.len() as u64).sum(),
+            Parcel::Whole(_) => 0,
+        }
+    }
+}
+
+impl Carriage {
+    fn parcel(self, message: Message) -> Parcel {
+        match self {
+            Carriage::Packed => {
+                let transfer = Transfer::new(envelope::encode(&message), chunk::PAYLOAD_BYTES_MAX);
+                let transfer = transfer.expect("a model that fits memory fits a transfer");
+                Parcel::Packed(transfer.chunks().collect())
+            }
+            Carriage::Whole => Parcel::Whole(Arc::new(message)),
+        }
+    }
+}
 
 /// A message on its way.
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Mail {
     at: Tick,
     /// Breaks ties, so that equal runs stay equal.
     sequence: u64,
     to: Address,
-    packets: Packets,
+    parcel: Parcel,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+impl Ord for Mail {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (self.at, self.sequence).cmp(&(other.at, other.sequence))
+    }
+}
+
+impl PartialOrd for Mail {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Mail {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Mail {}
+
+#[derive(Debug, Clone, Copy)]
 enum Address {
     Coordinator { from: usize },
     Node(usize),
@@ -79,30 +201,34 @@ struct Simulation {
     federation: Option<Federation>,
     nodes: Vec<SimulatedNode>,
     positions: BTreeMap<NodeId, usize>,
+    carriage: Carriage,
     inbox: Inbox,
     mail: BinaryHeap<Reverse<Mail>>,
     sequence: u64,
     now: Tick,
     closed: Vec<(Box<Closed>, f64)>,
+    /// Rounds so far in which nodes were drawn.
+    exploiting: u32,
     cost: Cost,
 }
 
 impl Simulation {
-    fn new(fleet: &Fleet) -> Result<Self, FleetError> {
+    fn new(company: Company) -> Self {
+        let Company { rules, blueprint, seats, carriage } = company;
         let library = Arc::new(Library::new(None, LoadOptions::default()));
-        Ok(Self {
-            federation: Some(Federation::new(fleet.rules.clone(), fleet.blueprint.clone())),
-            nodes: (fleet.houses.iter())
-                .map(|house| SimulatedNode::new(fleet, house, &library))
-                .collect::<Result<_, _>>()?,
-            positions: fleet.houses.iter().enumerate().map(|(i, house)| (house.id.clone(), i)).collect(),
+        Self {
+            federation: Some(Federation::new(rules, blueprint)),
+            positions: seats.iter().enumerate().map(|(i, seat)| (seat.id.clone(), i)).collect(),
+            nodes: seats.into_iter().map(|seat| SimulatedNode::new(seat, carriage, &library)).collect(),
+            carriage,
             inbox: Inbox::new(),
             mail: BinaryHeap::new(),
             sequence: 0,
             now: Tick::default(),
             closed: Vec::new(),
+            exploiting: 0,
             cost: Cost::default(),
-        })
+        }
     }
 
     fn federation(&self) -> &Federation {
@@ -115,10 +241,27 @@ impl Simulation {
 
     /// Everybody comes up and connects at the same moment.
     fn switch_on(&mut self) {
-        let births: Vec<_> = self.nodes.iter_mut().map(|node| node.node.connect()).collect();
-        for (from, said) in births.into_iter().enumerate() {
-            for birth in said {
-                self.post(Address::Coordinator { from }, LATENCY_MS, packed(&birth.message));
+        (0..self.nodes.len()).for_each(|node| self.connect(node));
+    }
+
+    fn connect(&mut self, node: usize) {
+        for said in self.nodes[node].connect() {
+            let parcel = self.carriage.parcel(said);
+            self.post(Address::Coordinator { from: node }, LATENCY_MS, parcel);
+        }
+    }
+
+    /// Before a round: who is away leaves, who is back returns.
+    fn come_and_go(&mut self, round: u32) {
+        for index in 0..self.nodes.len() {
+            let node = &mut self.nodes[index];
+            match (node.conduct.is_away(round), node.is_away) {
+                (true, false) => {
+                    let parcel = self.carriage.parcel(node.leave());
+                    self.post(Address::Coordinator { from: index }, LATENCY_MS, parcel);
+                }
+                (false, true) => self.connect(index),
+                _ => {}
             }
         }
     }
@@ -129,12 +272,12 @@ impl Simulation {
         let alarm = self.federation().alarm();
         let Some(next) = [next_mail, alarm].into_iter().flatten().min() else { return false };
         self.now = self.now.max(next);
-        let mut for_nodes: BTreeMap<usize, Vec<Packets>> = BTreeMap::new();
+        let mut for_nodes: BTreeMap<usize, Vec<Parcel>> = BTreeMap::new();
         while self.mail.peek().is_some_and(|Reverse(mail)| mail.at <= self.now) {
             let Some(Reverse(mail)) = self.mail.pop() else { break };
             match mail.to {
-                Address::Coordinator { from } => self.hear(from, &mail.packets),
-                Address::Node(node) => for_nodes.entry(node).or_default().push(mail.packets),
+                Address::Coordinator { from } => self.hear(from, mail.parcel),
+                Address::Node(node) => for_nodes.entry(node).or_default().push(mail.parcel),
             }
         }
         self.wake(for_nodes.into_iter().collect());
@@ -145,10 +288,10 @@ impl Simulation {
     }
 
     /// The coordinator takes one message in.
-    fn hear(&mut self, from: usize, packets: &[Vec<u8>]) {
+    fn hear(&mut self, from: usize, parcel: Parcel) {
         let node = self.nodes[from].id.clone();
-        self.cost.bytes_up += bytes_of(packets);
-        let input = match self.inbox.take_in(node.as_str(), packets) {
+        self.cost.bytes_up += parcel.bytes();
+        let input = match self.inbox.take_in(node.as_str(), parcel) {
             Some(Message::Status(status)) => Input::Status { node, status },
             Some(Message::Answer(answer)) => Input::Answer { node, answer },
             Some(Message::Manifest(_) | Message::Order(_) | Message::Account(_)) | None => {
@@ -168,57 +311,57 @@ impl Simulation {
         for effect in effects {
             match effect {
                 Effect::Record(closed) => {
+                    let Closed { record, .. } = &*closed;
+                    self.exploiting += u32::from(record.phase == Phase::Exploiting);
+                    let next = record.round + 1;
                     self.closed.push((closed, took.as_secs_f64()));
+                    self.come_and_go(next);
                 }
                 // Nothing here outlives the process.
                 Effect::Persist(_) => {}
                 Effect::Manifest { to: None, manifest } => {
-                    let packets = packed(&Message::Manifest(manifest));
-                    self.cost.bytes_down += bytes_of(&packets);
+                    let parcel = self.carriage.parcel(Message::Manifest(manifest));
+                    self.cost.bytes_down += parcel.bytes();
                     for node in 0..self.nodes.len() {
-                        self.post(Address::Node(node), LATENCY_MS, Arc::clone(&packets));
+                        self.post(Address::Node(node), LATENCY_MS, parcel.clone());
                     }
                 }
                 Effect::Manifest { to: Some(node), manifest } => {
-                    self.tell(&node, &Message::Manifest(manifest))
+                    self.tell(&node, Message::Manifest(manifest))
                 }
-                Effect::Account { node, account } => self.tell(&node, &Message::Account(account)),
-                Effect::Publish { node, dispatch } => self.tell(&node, &Message::Order(dispatch.order())),
+                Effect::Account { node, account } => self.tell(&node, Message::Account(account)),
+                Effect::Publish { node, dispatch } => self.tell(&node, Message::Order(dispatch.order())),
             }
         }
     }
 
-    fn tell(&mut self, node: &NodeId, message: &Message) {
-        let packets = packed(message);
-        self.cost.bytes_down += bytes_of(&packets);
+    fn tell(&mut self, node: &NodeId, message: Message) {
+        let parcel = self.carriage.parcel(message);
+        self.cost.bytes_down += parcel.bytes();
         if let Some(&position) = self.positions.get(node) {
-            self.post(Address::Node(position), LATENCY_MS, packets);
+            self.post(Address::Node(position), LATENCY_MS, parcel);
         }
     }
 
-    fn post(&mut self, to: Address, delay_ms: u32, packets: Packets) {
+    fn post(&mut self, to: Address, delay_ms: u32, parcel: Parcel) {
         self.sequence += 1;
-        self.mail.push(Reverse(Mail {
-            at: self.now.plus_ms(delay_ms),
-            sequence: self.sequence,
-            to,
-            packets,
-        }));
+        self.mail.push(Reverse(Mail { at: self.now.plus_ms(delay_ms), sequence: self.sequence, to, parcel }));
     }
 
     /// Lets nodes read their mail, all of them at once; `work` is in their order.
-    fn wake(&mut self, work: Vec<(usize, Vec<Packets>)>) {
+    fn wake(&mut self, work: Vec<(usize, Vec<Parcel>)>) {
+        let exploiting = self.exploiting;
         let mut waiting = work.into_iter().peekable();
-        let busy: Vec<(usize, &mut SimulatedNode, Vec<Packets>)> = (self.nodes.iter_mut().enumerate())
+        let busy: Vec<(usize, &mut SimulatedNode, Vec<Parcel>)> = (self.nodes.iter_mut().enumerate())
             .filter_map(|(index, node)| {
                 Some((index, node, waiting.next_if(|(wanted, _)| *wanted == index)?.1))
             })
             .collect();
-        let said: Vec<(usize, Vec<(u32, Packets)>)> =
-            busy.into_par_iter().map(|(index, node, mail)| (index, node.read(&mail))).collect();
+        let said: Vec<(usize, Vec<(u32, Parcel)>)> =
+            busy.into_par_iter().map(|(index, node, mail)| (index, node.read(mail, exploiting))).collect();
         for (from, said) in said {
-            for (delay_ms, packets) in said {
-                self.post(Address::Coordinator { from }, delay_ms, packets);
+            for (delay_ms, parcel) in said {
+                self.post(Address::Coordinator { from }, delay_ms, parcel);
             }
         }
     }
@@ -227,31 +370,59 @@ impl Simulation {
 /// A node and its mailbox.
 struct SimulatedNode {
     id: NodeId,
-    node: Inline<Household>,
+    node: Inline<Box<dyn Source>>,
+    conduct: Box<dyn Conduct>,
+    carriage: Carriage,
+    is_away: bool,
     inbox: Inbox,
 }
 
 impl SimulatedNode {
-    fn new(fleet: &Fleet, house: &House, library: &Arc<Library>) -> Result<Self, FleetError> {
-        let household = Household::new(house.household.clone());
-        let settings = fleet.node_settings(house)?;
-        Ok(Self {
-            id: house.id.clone(),
-            node: Inline::new(settings, 1, household, fleet.readings_a_round, Arc::clone(library)),
-            inbox: Inbox::new(),
-        })
+    fn new(seat: Seat, carriage: Carriage, library: &Arc<Library>) -> Self {
+        let Seat { id, settings, source, readings_a_round, conduct } = seat;
+        let node = Inline::new(settings, 1, source, readings_a_round, Arc::clone(library));
+        Self { id, node, conduct, carriage, is_away: false, inbox: Inbox::new() }
     }
 
-    /// What it says to its mail, and after how long.
-    fn read(&mut self, mail: &[Packets]) -> Vec<(u32, Packets)> {
+    fn connect(&mut self) -> Vec<Message> {
+        self.is_away = false;
+        self.node.connect().into_iter().map(|said| said.message).collect()
+    }
+
+    /// Goes away; what the broker says about that.
+    fn leave(&mut self) -> Message {
+        self.is_away = true;
+        self.node.disconnect();
+        Message::Status(self.node.node().farewell())
+    }
+
+    /// What it says to its mail, and after how long. Mail of one who is away is lost.
+    fn read(&mut self, mail: Vec<Parcel>, exploiting: u32) -> Vec<(u32, Parcel)> {
         let mut said = Vec::new();
-        for message in mail.iter().filter_map(|packets| self.inbox.take_in("coordinator", packets)) {
+        if self.is_away {
+            return said;
+        }
+        for parcel in mail {
+            let Some(message) = self.inbox.take_in("coordinator", parcel) else { continue };
             let before = self.node.training();
             let answers = self.node.hear(message);
             let delay_ms = if self.node.training() > before { LATENCY_MS + TRAINING_MS } else { LATENCY_MS };
-            said.extend(answers.iter().map(|answer| (delay_ms, packed(&answer.message))));
+            for answer in answers.into_iter().filter(|answer| !self.withholds(&answer.message, exploiting)) {
+                said.push((delay_ms, self.carriage.parcel(answer.message)));
+            }
         }
         said
+    }
+
+    fn withholds(&self, message: &Message, exploiting: u32) -> bool {
+        match message {
+            Message::Answer(Answer::Update(update)) => {
+                let drawing = self.node.node().phase() == Some(Phase::Exploiting);
+                let exploiting = if drawing { exploiting + 1 } else { 0 };
+                self.conduct.is_silent(update.round, exploiting)
+            }
+            _ => false,
+        }
     }
 }
 
@@ -267,20 +438,14 @@ impl Inbox {
         Self { assembler: Assembler::new(limits, chunk::PATIENCE_MS), limits }
     }
 
-    /// The message in `packets`, which arrive together.
-    fn take_in(&mut self, sender: &str, packets: &[Vec<u8>]) -> Option<Message> {
-        packets.iter().find_map(|packet| {
-            let bytes = self.assembler.accept(sender, packet, 0).ok()??;
-            envelope::decode(&bytes, &self.limits).ok()
-        })
+    /// The message in a parcel, whose packets arrive together.
+    fn take_in(&mut self, sender: &str, parcel: Parcel) -> Option<Message> {
+        match parcel {
+            Parcel::Packed(packets) => packets.iter().find_map(|packet| {
+                let bytes = self.assembler.accept(sender, packet, 0).ok()??;
+                envelope::decode(&bytes, &self.limits).ok()
+            }),
+            Parcel::Whole(message) => Some(Arc::unwrap_or_clone(message)),
+        }
     }
-}
-
-fn packed(message: &Message) -> Packets {
-    let transfer = Transfer::new(envelope::encode(message), chunk::PAYLOAD_BYTES_MAX);
-    transfer.expect("a model that fits memory fits a transfer").chunks().collect()
-}
-
-fn bytes_of(packets: &[Vec<u8>]) -> u64 {
-    packets.iter().map(|packet| packet.len() as u64).sum()
 }

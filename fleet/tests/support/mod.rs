@@ -34,7 +34,7 @@ pub(crate) fn small() -> Outcome {
         p_value,
         online_losses: online.to_vec(),
         online_mapes: online.to_vec(),
-        online_accuracies: Vec::new(),
+        online_accuracies: vec![f64::NAN; online.len()],
     };
     Outcome {
         settings: settings(4, 2),
@@ -76,7 +76,7 @@ pub(crate) fn drawn_by(nodes: usize, rounds: u32, mut draw: impl FnMut(u32) -> V
                     .then(|| 0.75 * f64::from(round) / f64::from(explored)),
                 online_losses: held.iter().map(|&version| 0.1 + 1.0 / f64::from(version)).collect(),
                 online_mapes: held.iter().map(|&version| 0.05 + 0.5 / f64::from(version)).collect(),
-                online_accuracies: Vec::new(),
+                online_accuracies: vec![f64::NAN; held.len()],
             }
         })
         .collect();

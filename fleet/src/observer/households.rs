@@ -1,0 +1,119 @@
+//! What simulated households will measure next, if their meters told the truth.
+
+use evenhand_models::{Batch, Targets};
+use evenhand_node::source::household::Household;
+use evenhand_node::window::{Series, SeriesSettings};
+use rand::seq::index;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::SeedableRng;
+use rayon::prelude::*;
+
+use super::{Outlook, Questions};
+
+/// Beyond so many samples the union is represented by a random part of it.
+const SAMPLES_MAX: usize = 512;
+
+/// All households of a fleet.
+pub struct Households {
+    houses: Vec<House>,
+    readings_a_round: usize,
+    rng: ChaCha8Rng,
+}
+
+struct House {
+    household: Household,
+    series: Series,
+    /// Number of its next reading.
+    next: u64,
+}
+
+impl Households {
+    /// Households before their first reading.
+    pub fn new(
+        households: Vec<Household>,
+        series: &SeriesSettings,
+        readings_a_round: usize,
+        seed: u64,
+    ) -> Self {
+        let house = |household| House { household, series: Series::new(series.clone()), next: 0 };
+        Self {
+            houses: households.into_iter().map(house).collect(),
+            readings_a_round,
+            rng: ChaCha8Rng::seed_from_u64(seed),
+        }
+    }
+}
+
+impl Outlook for Households {
+    fn next(&mut self) -> Option<Questions> {
+        let count = self.readings_a_round;
+        let parts: Vec<Ahead> =
+            self.houses.par_iter_mut().filter_map(|house| house.next_batch(count)).collect();
+        let ahead = parts.into_iter().reduce(Ahead::unite)?.thinned(SAMPLES_MAX, &mut self.rng);
+        let batch =
+            Batch { inputs: ahead.inputs, shape: ahead.shape, targets: Targets::Values(ahead.targets) };
+        Some(Questions { batch, scales: ahead.scales })
+    }
+}
+
+impl House {
+    fn next_batch(&mut self, count: usize) -> Option<Ahead> {
+        for index in self.next..self.next + count as u64 {
+            self.series.add(self.household.clean(index));
+        }
+        self.next += count as u64;
+        let taken = self.series.batch(count)?;
+        self.series.mark_used(taken.upto);
+        let Targets::Values(targets) = taken.batch.targets else { return None };
+        let normaliser = self.series.normaliser();
+        let scale = (normaliser.mean(), normaliser.deviation());
+        Some(Ahead {
+            inputs: taken.batch.inputs,
+            shape: taken.batch.shape,
+            scales: vec![scale; targets.len()],
+            targets,
+        })
+    }
+}
+
+/// What comes next: samples, and how each was normalised.
+struct Ahead {
+    inputs: Vec<f32>,
+    shape: Vec<usize>,
+    targets: Vec<f32>,
+    /// Mean and deviation of the household that a sample comes from.
+    scales: Vec<(f64, f64)>,
+}
+
+impl Ahead {
+    /// All samples of both, which are of one shape.
+    fn unite(mut self, more: Self) -> Self {
+        self.shape[0] += more.shape[0];
+        self.inputs.extend(more.inputs);
+        self.targets.extend(more.targets);
+        self.scales.extend(more.scales);
+        self
+    }
+
+    /// At most `samples_max` samples, chosen without replacement.
+    fn thinned(self, samples_max: usize, rng: &mut ChaCha8Rng) -> Self {
+        let samples = self.targets.len();
+        if samples <= samples_max {
+            return self;
+        }
+        let length = self.inputs.len() / samples;
+        let chosen = index::sample(rng, samples, samples_max);
+        let mut shape = self.shape.clone();
+        shape[0] = samples_max;
+        Self {
+            inputs: chosen
+                .iter()
+                .flat_map(|sample| &self.inputs[sample * length..][..length])
+                .copied()
+                .collect(),
+            shape,
+            targets: chosen.iter().map(|sample| self.targets[sample]).collect(),
+            scales: chosen.iter().map(|sample| self.scales[sample]).collect(),
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Online performance, as nobody inside the federation can see it.
+//!
+//! In round t every node holds some model: the one it was last given. The observer scores that model on what comes next,
+//! the union of all nodes' batches of round t + 1 without their noise. It needs only who was drawn and what they were
+//! given, so it is the same for every transport.
+
+mod households;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use evenhand_models::{Batch, Loss, Model, ModelError, Targets, Trainer};
+use rayon::prelude::*;
+
+pub use self::households::Households;
+
+/// How well the model that a node holds does on what comes next; NaN where that has no meaning.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Online {
+    /// Its mean loss.
+    pub loss: f64,
+    /// Its mean absolute error in shares of what was measured.
+    pub mape: f64,
+    /// The share of samples whose class it tells.
+    pub accuracy: f64,
+}
+
+impl Online {
+    const UNKNOWN: Self = Self { loss: f64::NAN, mape: f64::NAN, accuracy: f64::NAN };
+}
+
+/// Samples as they would be without noise.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Questions {
+    /// The samples.
+    pub batch: Batch,
+    /// By sample: mean and deviation that bring a normalised value back; empty for classes.
+    pub scales: Vec<(f64, f64)>,
+}
+
+/// Where the observer's questions come from.
+pub trait Outlook: Send {
+    /// The union of all nodes' batches of the next round; none where there is nothing to ask.
+    fn next(&mut self) -> Option<Questions>;
+}
+
+/// What nodes that are drawn in a round are given.
+#[derive(Debug, Clone)]
+pub struct Given {
+    /// The latest weights.
+    pub latest: Arc<[f32]>,
+    /// By node, where each has a model of its own.
+    pub own: Vec<Arc<[f32]>>,
+}
+
+/// A model in somebody's hands: the round in which it was given, and whose own it is.
+type Version = (u32, Option<usize>);
+
+/// Watches a fleet.
+pub struct Observer {
+    model: Model,
+    loss: Loss,
+    outlook: Box<dyn Outlook>,
+    /// What each node holds.
+    held: Vec<Version>,
+    versions: BTreeMap<Version, Arc<[f32]>>,
+}
+
+impl Observer {
+    /// Watches `nodes`, all of which hold `initial` until they are given something else. The outlook begins with round 1,
+    /// on which nobody is asked.
+    pub fn new(
+        model: Model,
+        loss: Loss,
+        nodes: usize,
+        initial: Arc<[f32]>,
+        mut outlook: Box<dyn Outlook>,
+    ) -> Self {
+        outlook.next();
+        let first = (0, None);
+        Self { model, loss, outlook, held: vec![first; nodes], versions: BTreeMap::from([(first, initial)]) }
+    }
+
+    /// Rounds must come in order. Each of `drawn` was given its model; returns the performance of every node.
+    pub fn round(&mut self, round: u32, drawn: &[usize], given: &Given) -> Result<Vec<Online>, ModelError> {
+        for &node in drawn {
+            let (version, weights) = match given.own.get(node) {
+                Some(own) => ((round, Some(node)), own),
+                None => ((round, None), &given.latest),
+            };
+            self.held[node] = version;
+            self.versions.entry(version).or_insert_with(|| Arc::clone(weights));
+        }
+        self.versions.retain(|version, _| self.held.contains(version));
+        let Some(ahead) = self.outlook.next() else { return Ok(vec![Online::UNKNOWN; self.held.len()]) };
+        let scores: BTreeMap<Version, Online> = self
+            .versions
+            .par_iter()
+            .map_init(
+                || Trainer::new(&self.model),
+                |trainer, (version, weights)| Ok((*version, ahead.score(trainer, self.loss, weights)?)),
+            )
+            .collect::<Result<_, ModelError>>()?;
+        Ok(self.held.iter().map(|version| scores[version]).collect())
+    }
+}
+
+impl Questions {
+    fn score(&self, trainer: &mut Trainer, loss: Loss, weights: &[f32]) -> Result<Online, ModelError> {
+        let Targets::Values(targets) = &self.batch.targets else {
+            let found = trainer.evaluate(weights, &self.batch, loss)?;
+            let accuracy = found.accuracy.map_or(f64::NAN, f64::from);
+            return Ok(Online { loss: found.loss.into(), accuracy, ..Online::UNKNOWN });
+        };
+        let (outputs, _) = trainer.forward(weights, &self.batch.inputs, &self.batch.shape)?;
+        let error = |((output, target), (mean, deviation)): ((&f32, &f32), &(f64, f64))| {
+            let measured = mean + deviation * f64::from(*target);
+            (deviation * f64::from(output - target) / measured).abs()
+        };
+        let errors = outputs.iter().zip(targets).zip(&self.scales).map(error);
+        let squares = outputs.iter().zip(targets).map(|(output, target)| f64::from(output - target).powi(2));
+        let count = targets.len() as f64;
+        Ok(Online {
+            loss: squares.sum::<f64>() / count,
+            mape: errors.sum::<f64>() / count,
+            ..Online::UNKNOWN
+        })
+    }
+}
