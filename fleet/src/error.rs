@@ -14,6 +14,7 @@ use evenhand_protocol::identity::NameError;
 use crate::bench::BenchError;
 use crate::calc::CalcError;
 use crate::demo::PlanError;
+use crate::stream::StreamError;
 
 /// Why a command of the fleet could not do what it was asked.
 #[derive(Debug, thiserror::Error)]
@@ -85,6 +86,9 @@ pub enum FleetError {
     /// The plan does not make names.
     #[error(transparent)]
     Name(#[from] NameError),
+    /// The data set and the experiment do not go together.
+    #[error(transparent)]
+    Stream(#[from] StreamError),
     /// A calculator could not answer.
     #[error(transparent)]
     Calc(#[from] CalcError),
@@ -97,7 +101,10 @@ impl FleetError {
     /// What kind of failure this is, for the shell.
     pub fn exit(&self) -> Exit {
         match self {
-            FleetError::Plan(_) | FleetError::Report { .. } | FleetError::Broker(_) => Exit::Usage,
+            FleetError::Stream(_)
+            | FleetError::Plan(_)
+            | FleetError::Report { .. }
+            | FleetError::Broker(_) => Exit::Usage,
             FleetError::Listen(_) => Exit::Broker,
             FleetError::Link(error) => error.exit(),
             FleetError::Coordinator(error) => error.exit(),
