@@ -64,7 +64,6 @@ pub fn run(
         receivers.shuffle(&mut ChaCha8Rng::seed_from_u64(setup.seed));
         watch = watch.with_rewards_mistaken(receivers);
     }
-    // A closure of its own: what is borrowed here ends with the last round.
     let mut see = |closed: &federation::Closed, _: f64| {
         watch.round(closed)?;
         on_round(closed.record.round);

@@ -108,7 +108,11 @@ pub fn run(fleet: &Fleet, interrupt: &Interrupt, on_round: &mut OnRound<'_>) -> 
 }
 
 /// The same with any company.
-pub fn play(company: Company, interrupt: &Interrupt, on_round: &mut OnRound<'_>) -> Result<Ran, FleetError> {
+pub fn play(
+    company: Company,
+    interrupt: &Interrupt,
+    on_round: &mut dyn FnMut(&Closed, f64) -> Result<(), FleetError>,
+) -> Result<Ran, FleetError> {
     let mut simulation = Simulation::new(company);
     simulation.switch_on();
     while !simulation.is_over() && !interrupt.is_raised() {
