@@ -8,6 +8,8 @@ use crate::FleetError;
 use crate::bench::Bench;
 use crate::calc::Calc;
 use crate::demo::{self, DemoArgs};
+use crate::experiment::{self, ExperimentArgs};
+use crate::paper::{self, PaperArgs};
 use crate::transport::process::{self, NodeArgs};
 
 const EXIT_CODES: &str = "\
@@ -42,6 +44,12 @@ enum Command {
     /// Be one node; `demo --processes` starts these
     #[command(hide = true)]
     Node(NodeArgs),
+    /// Run strategies side by side on one data set, several trials each
+    #[command(after_help = experiment::HELP)]
+    Experiment(ExperimentArgs),
+    /// Run one of the paper's tables, or all, and print ours beside the published figures
+    #[command(after_help = paper::HELP)]
+    Paper(PaperArgs),
     /// Measure
     #[command(subcommand, after_help = EXIT_CODES)]
     Bench(Bench),
@@ -61,6 +69,8 @@ impl Cli {
                 process::main(&node)?;
                 Ok(Exit::Ok)
             }
+            Some(Command::Experiment(experiment)) => experiment::run(&experiment),
+            Some(Command::Paper(paper)) => paper::run(&paper),
             Some(Command::Bench(bench)) => {
                 bench.run(io::stdout().lock())?;
                 Ok(Exit::Ok)

@@ -13,7 +13,10 @@ use evenhand_protocol::identity::NameError;
 
 use crate::bench::BenchError;
 use crate::calc::CalcError;
+use crate::data::DataError;
 use crate::demo::PlanError;
+use crate::experiment::args::SettingError;
+use crate::experiment::record::RecordError;
 use crate::stream::StreamError;
 
 /// Why a command of the fleet could not do what it was asked.
@@ -95,6 +98,15 @@ pub enum FleetError {
     /// A benchmark could not run.
     #[error(transparent)]
     Bench(#[from] BenchError),
+    /// A data set cannot be read.
+    #[error(transparent)]
+    Data(#[from] DataError),
+    /// A setting makes no experiment.
+    #[error(transparent)]
+    Setting(#[from] SettingError),
+    /// Results of trials cannot be used, or kept.
+    #[error(transparent)]
+    Record(#[from] RecordError),
 }
 
 impl FleetError {
@@ -104,7 +116,11 @@ impl FleetError {
             FleetError::Stream(_)
             | FleetError::Plan(_)
             | FleetError::Report { .. }
-            | FleetError::Broker(_) => Exit::Usage,
+            | FleetError::Broker(_)
+            | FleetError::Setting(_)
+            | FleetError::Record(_)
+            | FleetError::Data(DataError::NoFolder { .. }) => Exit::Usage,
+            FleetError::Data(_) => Exit::Data,
             FleetError::Listen(_) => Exit::Broker,
             FleetError::Link(error) => error.exit(),
             FleetError::Coordinator(error) => error.exit(),

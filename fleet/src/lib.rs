@@ -13,6 +13,7 @@ pub mod demo;
 mod error;
 pub mod experiment;
 pub mod observer;
+pub mod paper;
 pub mod progress;
 mod signal;
 pub mod stream;

@@ -97,13 +97,13 @@ pub(crate) fn federation_id(plan: &Plan) -> Result<FederationId, FleetError> {
 }
 
 /// The report's file, made sure of before the run and put in place after it.
-struct PendingReport {
+pub(crate) struct PendingReport {
     file: NamedTempFile,
     path: PathBuf,
 }
 
 impl PendingReport {
-    fn create(path: &Path) -> Result<Self, FleetError> {
+    pub(crate) fn create(path: &Path) -> Result<Self, FleetError> {
         let refuse = |cause| FleetError::Report { path: path.to_owned(), cause };
         if path.is_dir() {
             return Err(refuse(io::ErrorKind::IsADirectory.into()));
@@ -121,7 +121,7 @@ impl PendingReport {
         Ok(Self { file, path: path.to_owned() })
     }
 
-    fn finish(mut self, page: &str) -> Result<(), FleetError> {
+    pub(crate) fn finish(mut self, page: &str) -> Result<(), FleetError> {
         let written = self.file.write_all(page.as_bytes());
         written
             .and_then(|()| self.file.persist(&self.path).map_err(|error| error.error))

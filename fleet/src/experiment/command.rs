@@ -1,0 +1,113 @@
+//! `evenhand-fleet experiment`, from its flags to its exit code.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::thread;
+
+use evenhand_protocol::exit::Exit;
+
+use super::args::{ExperimentArgs, LabArgs};
+use super::measure::Measure;
+use super::names::{corruption_label, dataset_label, number_label, value_name};
+use super::page;
+use super::progress::Progress;
+use super::record::Seen;
+use super::runner::{Laboratory, LoadPool, Records, RunTrial};
+use super::setup::Setup;
+use super::summary::ExperimentFigures;
+use super::table::{Plan, Question, seeds};
+use super::trial;
+use crate::data::{self, Request};
+use crate::demo::runtime;
+use crate::progress::Style;
+use crate::transport::Interrupt;
+use crate::{FleetError, signal};
+
+/// Runs what is missing of an experiment and prints what it found.
+pub fn run(args: &ExperimentArgs) -> Result<Exit, FleetError> {
+    let setups = args.setups()?;
+    let wanted: Vec<Setup> = setups.iter().flat_map(|setup| seeds(setup, args.lab.trials)).collect();
+    let path = args.lab.report.clone().unwrap_or_else(|| args.report_path());
+    let pending = page::pending(&path)?;
+    let Some(records) = args.lab.records(&wanted)? else { return Ok(Exit::Interrupted) };
+    pending.finish(&page::experiment(&setups, args.lab.trials, &records))?;
+    let mut text = if args.lab.json {
+        let figures = ExperimentFigures::of(&setups, args.lab.trials, &records);
+        serde_json::to_string(&figures).map_err(|error| FleetError::Output(error.into()))?
+    } else {
+        format!("{}report: {}", plan(&setups).answer(&records, args.lab.trials).text(), path.display())
+    };
+    text.push('\n');
+    io::stdout().lock().write_all(text.as_bytes()).map_err(FleetError::Output)?;
+    Ok(Exit::Ok)
+}
+
+/// The table of an experiment: one row a strategy.
+pub fn plan(setups: &[Setup]) -> Plan {
+    let dataset = setups.first().map(|setup| setup.dataset);
+    let heads = Measure::SHOWN.iter().map(|measure| dataset.map_or(String::new(), |set| measure.head(set)));
+    let ask =
+        |setup: &Setup| Measure::SHOWN.map(|measure| Question { setup: setup.clone(), measure }).to_vec();
+    Plan {
+        title: setups.first().map_or(String::new(), title),
+        heads: std::iter::once("strategy".to_owned()).chain(heads).collect(),
+        rows: setups.iter().map(|setup| (setup.contender.label().to_owned(), ask(setup))).collect(),
+    }
+}
+
+/// An experiment in a line.
+pub(crate) fn title(setup: &Setup) -> String {
+    let own: Vec<String> = setup
+        .differences()
+        .into_iter()
+        .map(|(name, value)| format!("{name} {}", number_label(&value)))
+        .collect();
+    let own = if own.is_empty() { String::new() } else { format!(" ({})", own.join(", ")) };
+    format!(
+        "{}, {}, as in the {}{own}",
+        dataset_label(setup.dataset),
+        corruption_label(setup.corruption),
+        value_name(&setup.as_published)
+    )
+}
+
+impl ExperimentArgs {
+    fn report_path(&self) -> PathBuf {
+        let Self { dataset, corruption, lab, .. } = self;
+        let folder = lab.out.join(value_name(dataset)).join(value_name(corruption));
+        folder.join(value_name(&lab.as_published)).join("report.html")
+    }
+}
+
+impl LabArgs {
+    /// Trials at the same time.
+    pub(crate) fn workers(&self) -> usize {
+        self.jobs.map_or_else(|| thread::available_parallelism().map_or(1, usize::from), usize::from)
+    }
+
+    /// All records of `setups`; none when interrupted, which is said on stderr.
+    pub(crate) fn records(&self, setups: &[Setup]) -> Result<Option<Records>, FleetError> {
+        let folder = data::folder(self.data.clone());
+        let load: &LoadPool<'_> =
+            &|setup| Ok(data::load(setup.dataset, folder.as_deref(), &Request::of(setup))?);
+        let run: &RunTrial<'_> = &|setup, pool, interrupt, on_round| {
+            Ok(Seen::from(&trial::run(setup, pool, interrupt, on_round)?))
+        };
+        let (runtime, interrupt) = (runtime()?, Interrupt::default());
+        runtime.spawn(signal::watch(interrupt.clone()));
+        let laboratory =
+            Laboratory { out: &self.out, jobs: self.workers(), load, run, interrupt: &interrupt };
+        let progress = Progress::new(io::stderr(), Style::of_stderr(self.no_progress));
+        let records = laboratory.records(setups, progress)?;
+        if records.is_complete() {
+            return Ok(Some(records));
+        }
+        eprintln!(
+            "interrupted: {} of {} trials are done and kept in {}; the same command goes on from there",
+            records.done(),
+            records.wanted,
+            self.out.display()
+        );
+        Ok(None)
+    }
+}

@@ -1,0 +1,129 @@
+//! What tables and plots show of a trial.
+
+use evenhand_coordinator::fairness::measures::Summary;
+
+use super::record::Record;
+use crate::data::Dataset;
+use crate::outcome::Figures;
+
+/// One number of a trial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Measure {
+    /// Pearson of ζ with the online loss.
+    RhoLoss,
+    /// Pearson of ζ with the mean staleness.
+    RhoStaleness,
+    /// The online score of the mean node.
+    OnlineMean,
+    /// The lowest online score of a node.
+    OnlineMin,
+    /// The highest online score of a node.
+    OnlineMax,
+    /// The deviation of online scores over nodes: equality.
+    OnlineStd,
+    /// The round after which exploring ended.
+    TAlpha,
+    /// Share of the noisier half that is found in the lower half of the standings.
+    Recall,
+    /// Time of all nodes in training.
+    SecondsTraining,
+    /// Time of the coordinator in contributions, stop rule and draws.
+    SecondsFairness,
+    /// Time of the whole trial, online evaluation included.
+    Seconds,
+}
+
+impl Measure {
+    /// What an experiment's table shows.
+    pub const SHOWN: [Self; 9] = [
+        Self::RhoLoss,
+        Self::RhoStaleness,
+        Self::OnlineMean,
+        Self::OnlineMin,
+        Self::OnlineMax,
+        Self::OnlineStd,
+        Self::TAlpha,
+        Self::Recall,
+        Self::Seconds,
+    ];
+
+    /// The number in one trial, where it has one.
+    pub fn of(self, record: &Record) -> Option<f64> {
+        let figures = &record.figures;
+        let online = |part: fn(Summary) -> f64| score(figures).map(part);
+        match self {
+            Self::RhoLoss => figures.rho_loss,
+            Self::RhoStaleness => figures.rho_staleness,
+            Self::OnlineMean => online(|score| score.mean),
+            Self::OnlineMin => online(|score| score.min),
+            Self::OnlineMax => online(|score| score.max),
+            Self::OnlineStd => online(|score| score.std),
+            Self::TAlpha => figures.t_alpha.map(f64::from),
+            Self::Recall => figures.recall,
+            Self::SecondsTraining => Some(figures.seconds_training),
+            Self::SecondsFairness => Some(figures.seconds_fairness),
+            Self::Seconds => Some(record.seconds),
+        }
+    }
+
+    /// The head of its column.
+    pub fn head(self, dataset: Dataset) -> String {
+        let score = score_name(dataset);
+        match self {
+            Self::RhoLoss => "ρ(loss)".into(),
+            Self::RhoStaleness => "ρ(staleness)".into(),
+            Self::OnlineMean => format!("{score} mean"),
+            Self::OnlineMin => "min".into(),
+            Self::OnlineMax => "max".into(),
+            Self::OnlineStd => "std".into(),
+            Self::TAlpha => "T_α".into(),
+            Self::Recall => "recall".into(),
+            Self::SecondsTraining => "training, s".into(),
+            Self::SecondsFairness => "fairness, s".into(),
+            Self::Seconds => "trial, s".into(),
+        }
+    }
+
+    /// What it is, in a sentence's middle.
+    pub fn words(self, dataset: Dataset) -> String {
+        let score = score_name(dataset);
+        match self {
+            Self::RhoLoss => "fairness: Pearson of ζ with the online loss".into(),
+            Self::RhoStaleness => "fairness: Pearson of ζ with the mean staleness".into(),
+            Self::OnlineMean => format!("online {score}, mean over nodes"),
+            Self::OnlineMin => format!("online {score}, lowest of a node"),
+            Self::OnlineMax => format!("online {score}, highest of a node"),
+            Self::OnlineStd => format!("equality: deviation of online {score} over nodes"),
+            Self::TAlpha => "stopping iteration T_α".into(),
+            Self::Recall => "share of the noisier half found in the lower half of the standings".into(),
+            Self::SecondsTraining => "seconds of training, all nodes".into(),
+            Self::SecondsFairness => "seconds in the fairness mechanism".into(),
+            Self::Seconds => "seconds of a trial".into(),
+        }
+    }
+
+    /// Decimals that it is worth.
+    pub fn decimals(self) -> usize {
+        match self {
+            Self::TAlpha | Self::SecondsTraining | Self::Seconds => 1,
+            Self::SecondsFairness | Self::Recall => 2,
+            Self::OnlineStd => 4,
+            _ => 3,
+        }
+    }
+}
+
+/// The online score over nodes: accuracy where the data have classes, otherwise the mean absolute percentage error.
+pub fn score(figures: &Figures) -> Option<Summary> {
+    figures.online_accuracy.or(figures.online_mape)
+}
+
+/// What [`score`] is on a data set.
+pub fn score_name(dataset: Dataset) -> &'static str {
+    if has_classes(dataset) { "accuracy" } else { "MAPE" }
+}
+
+/// Whether its answers are classes, and so right or wrong.
+pub fn has_classes(dataset: Dataset) -> bool {
+    !matches!(dataset, Dataset::Electricity | Dataset::Meters)
+}

@@ -1,0 +1,239 @@
+//! How far many trials are, and how long they will take.
+
+use std::collections::HashMap;
+use std::io::Write;
+use std::path::PathBuf;
+
+use super::names::value_name;
+use super::record::Record;
+use super::runner::Records;
+use super::setup::{Contender, Setup};
+use crate::data::Dataset;
+use crate::progress::Style;
+
+/// Seconds between two lines of a log.
+const QUIET_SECONDS: f64 = 15.0;
+const BAR: usize = 20;
+
+/// Shows how far many trials are.
+#[derive(Debug)]
+pub struct Progress<W> {
+    out: W,
+    style: Style,
+    begun: std::time::Instant,
+    last_line: Option<f64>,
+    ledger: Ledger,
+}
+
+impl<W: Write> Progress<W> {
+    /// Writes to `out`; what cannot be written is not missed.
+    pub fn new(out: W, style: Style) -> Self {
+        let begun = std::time::Instant::now();
+        Self { out, style, begun, last_line: None, ledger: Ledger::default() }
+    }
+
+    /// Takes in what is done already and what is to do.
+    pub fn start(&mut self, records: &Records, missing: &[&Setup], jobs: usize) {
+        self.ledger = Ledger::new(records.iter(), missing, jobs);
+        let (done, wanted) = (self.ledger.done, self.ledger.wanted);
+        match self.style {
+            Style::Silent => {}
+            _ if done > 0 => self.line(&format!("{done} of {wanted} trials are done already")),
+            _ => self.line(&format!("{wanted} trials, {} at the same time", jobs.clamp(1, wanted.max(1)))),
+        }
+    }
+
+    /// A running trial has done a round, `seconds` after it began.
+    pub fn round(&mut self, setup: &Setup, round: u32, seconds: f64) {
+        self.ledger.round(setup, round, seconds);
+        if let Style::Live { coloured } = self.style {
+            let (on, off) = if coloured { ("\x1b[36m", "\x1b[0m") } else { ("", "") };
+            let full = (BAR as f64 * self.ledger.share()) as usize;
+            let bar = format!("{}{}", "━".repeat(full.min(BAR)), "╌".repeat(BAR.saturating_sub(full)));
+            let text = format!("{on}{bar}{off} {}", self.ledger.text());
+            let _ = write!(self.out, "\r\x1b[?7l{text}\x1b[K\x1b[?7h");
+            let _ = self.out.flush();
+        }
+    }
+
+    /// A trial is done.
+    pub fn trial(&mut self, record: &Record) {
+        self.ledger.trial(record);
+        let now = self.begun.elapsed().as_secs_f64();
+        let due = self.last_line.is_none_or(|last| now - last >= QUIET_SECONDS);
+        if self.style == Style::Plain && (due || self.ledger.done == self.ledger.wanted) {
+            self.last_line = Some(now);
+            self.line(&self.ledger.text());
+        }
+    }
+
+    /// Clears the line, so that what follows starts on an empty one.
+    pub fn finish(&mut self) {
+        if let Style::Live { .. } = self.style {
+            let _ = write!(self.out, "\r\x1b[K");
+            let _ = self.out.flush();
+        }
+    }
+
+    fn line(&mut self, text: &str) {
+        let _ = writeln!(self.out, "{text}");
+    }
+}
+
+/// What is known about the time of trials. Without a clock: it is told.
+#[derive(Debug, Default)]
+struct Ledger {
+    wanted: usize,
+    done: usize,
+    jobs: usize,
+    rounds_at_start: f64,
+    /// Rounds to do, by cost class.
+    left: HashMap<Class, f64>,
+    /// Seconds and rounds of trials that are done.
+    spent: HashMap<Class, (f64, f64)>,
+    running: HashMap<PathBuf, (Class, f64, f64)>,
+    latest: String,
+}
+
+/// Trials that cost about the same a round.
+type Class = (Dataset, Contender);
+
+impl Ledger {
+    fn new<'a>(done: impl Iterator<Item = &'a Record>, missing: &[&Setup], jobs: usize) -> Self {
+        let mut ledger = Self { jobs: jobs.max(1), ..Default::default() };
+        for record in done {
+            ledger.spend(record);
+        }
+        for setup in missing {
+            *ledger.left.entry(class(setup)).or_default() += f64::from(setup.rounds);
+        }
+        ledger.wanted = ledger.done + missing.len();
+        ledger.rounds_at_start = ledger.left.values().sum();
+        ledger
+    }
+
+    fn spend(&mut self, record: &Record) {
+        self.done += 1;
+        let spent = self.spent.entry(class(&record.setup)).or_default();
+        spent.0 += record.seconds;
+        spent.1 += f64::from(record.setup.rounds);
+    }
+
+    fn round(&mut self, setup: &Setup, round: u32, seconds: f64) {
+        self.running.insert(setup.path(), (class(setup), f64::from(round), seconds));
+        let round = format!("round {round} of {}", setup.rounds);
+        self.latest = format!(
+            "{}, {}, seed {}: {round}",
+            value_name(&setup.dataset),
+            setup.contender.label(),
+            setup.seed
+        );
+    }
+
+    fn trial(&mut self, record: &Record) {
+        self.running.remove(&record.setup.path());
+        if let Some(left) = self.left.get_mut(&class(&record.setup)) {
+            *left -= f64::from(record.setup.rounds);
+        }
+        self.spend(record);
+        self.latest = format!(
+            "{}, {}, seed {}: {:.1} s",
+            value_name(&record.setup.dataset),
+            record.setup.contender.label(),
+            record.setup.seed,
+            record.seconds
+        );
+    }
+
+    /// The share of the rounds that is done, of those that were missing.
+    fn share(&self) -> f64 {
+        let running: f64 = self.running.values().map(|(_, rounds, _)| rounds).sum();
+        let left = self.left.values().sum::<f64>() - running;
+        if self.rounds_at_start > 0.0 { 1.0 - left / self.rounds_at_start } else { 1.0 }
+    }
+
+    /// Seconds to the end, from the seconds a round took so far: of the same kind, or else of any.
+    fn seconds_left(&self) -> Option<f64> {
+        let mut spent = self.spent.clone();
+        let mut left = self.left.clone();
+        for &(class, rounds, seconds) in self.running.values() {
+            let entry = spent.entry(class).or_default();
+            (entry.0, entry.1) = (entry.0 + seconds, entry.1 + rounds);
+            *left.entry(class).or_default() -= rounds;
+        }
+        let all = spent.values().fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+        let rate = |(seconds, rounds): (f64, f64)| (rounds > 0.0).then(|| seconds / rounds);
+        let mean = rate(all)?;
+        let work: f64 = (left.iter())
+            .map(|(class, rounds)| rounds * spent.get(class).copied().and_then(rate).unwrap_or(mean))
+            .sum();
+        let workers = self.jobs.min(self.wanted - self.done).max(1);
+        Some(work / workers as f64)
+    }
+
+    fn text(&self) -> String {
+        let left = match self.seconds_left() {
+            _ if self.done == self.wanted => String::new(),
+            Some(seconds) => format!(", about {} left", duration(seconds)),
+            None => String::new(),
+        };
+        format!("{} of {} trials done{left}  ({})", self.done, self.wanted, self.latest)
+    }
+}
+
+fn class(setup: &Setup) -> Class {
+    (setup.dataset, setup.contender)
+}
+
+/// Seconds as people say them.
+pub fn duration(seconds: f64) -> String {
+    match seconds.max(0.0).round() as u64 {
+        s if s < 100 => format!("{s} s"),
+        s if s < 100 * 60 => format!("{} min", (s + 30) / 60),
+        s => format!("{} h {} min", s / 3600, s % 3600 / 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::corruption::Corruption;
+    use crate::experiment::setup::AsPublished;
+
+    fn setup(contender: Contender, seed: u64) -> Setup {
+        let (dataset, corruption) = (Dataset::Mnist, Corruption::FeatureNoise);
+        Setup { rounds: 100, ..Setup::published(dataset, corruption, contender, AsPublished::Paper, seed) }
+    }
+
+    fn ledger(jobs: usize) -> Ledger {
+        let setups = [(Contender::Evenhand, 1), (Contender::Fedavg, 1), (Contender::Evenhand, 2)];
+        let setups = setups.map(|(contender, seed)| setup(contender, seed));
+        Ledger::new(std::iter::empty(), &setups.each_ref(), jobs)
+    }
+
+    #[test]
+    fn time_left_is_that_of_the_rounds_to_come_at_the_speed_of_their_kind() {
+        let mut ledger = ledger(1);
+        assert_eq!(ledger.seconds_left(), None);
+        // 2 s a round: 50 rounds of this trial and 100 of its like; for FedAvg nothing better is known.
+        ledger.round(&setup(Contender::Evenhand, 1), 50, 100.0);
+        assert_eq!(ledger.seconds_left(), Some(500.0));
+        // FedAvg turns out to need 1 s a round, and has 90 left.
+        ledger.round(&setup(Contender::Fedavg, 1), 10, 10.0);
+        assert_eq!(ledger.seconds_left(), Some(390.0));
+        assert_eq!(ledger.share(), 0.2);
+    }
+
+    #[test]
+    fn trials_at_the_same_time_share_the_time_left() {
+        let mut ledger = ledger(2);
+        ledger.round(&setup(Contender::Evenhand, 1), 50, 100.0);
+        assert_eq!(ledger.seconds_left(), Some(250.0));
+        assert!(ledger.text().starts_with("0 of 3 trials done, about 4 min left"), "{}", ledger.text());
+    }
+
+    #[test]
+    fn durations_are_as_precise_as_they_need_to_be() {
+        assert_eq!([7.4, 99.0, 150.0, 7_300.0].map(duration), ["7 s", "99 s", "3 min", "2 h 1 min"]);
+    }
+}

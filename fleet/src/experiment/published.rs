@@ -1,0 +1,142 @@
+//! The settings with which the paper was measured.
+
+use std::path::PathBuf;
+
+use super::names::value_name;
+use super::setup::{AsPublished, Contender, Setup};
+use crate::corruption::Corruption;
+use crate::data::Dataset;
+
+impl Setup {
+    /// The paper's settings; for data sets it does not know, those of the nearest kin.
+    pub fn published(
+        dataset: Dataset,
+        corruption: Corruption,
+        contender: Contender,
+        as_published: AsPublished,
+        seed: u64,
+    ) -> Self {
+        let (batch, learning_rate) = match dataset {
+            Dataset::Mnist => (3, 2e-3),
+            Dataset::Cifar10 => (6, 2e-4),
+            Dataset::Hft => (14, 2e-4),
+            Dataset::Electricity | Dataset::Meters => (4, 2e-3),
+            Dataset::Pathmnist => (7, 2e-3),
+            Dataset::Synthetic => (4, 0.05),
+        };
+        let setup = Self {
+            dataset,
+            corruption,
+            level: corruption.level_default(),
+            contender,
+            as_published,
+            nodes: 30,
+            rounds: if dataset == Dataset::Mnist { 130 } else { 150 },
+            batch,
+            learning_rate,
+            k: 12,
+            temperature: 1.0 / 150.0,
+            window: 15,
+            watched: 10,
+            strictness: 0.7,
+            seed,
+            shuffled: false,
+        };
+        match dataset {
+            // Small, so that it is quick; contributions shrink with the number of nodes, and β with them.
+            Dataset::Synthetic => {
+                Self { nodes: 12, rounds: 60, k: 5, temperature: 1.0 / 60.0, window: 9, watched: 4, ..setup }
+            }
+            _ => setup,
+        }
+    }
+
+    /// The same trial with another seed.
+    pub fn with_seed(&self, seed: u64) -> Self {
+        Self { seed, ..self.clone() }
+    }
+
+    /// Where its results lie within a folder of results: what differs from the published settings has a folder of its
+    /// own, so that no two setups share a file.
+    pub fn path(&self) -> PathBuf {
+        let mut path = PathBuf::from(value_name(&self.dataset));
+        path.push(value_name(&self.corruption));
+        path.push(value_name(&self.as_published));
+        path.push(self.contender.name());
+        let own = self.differences();
+        if !own.is_empty() {
+            path.push(
+                own.iter().map(|(name, value)| format!("{name}-{value}")).collect::<Vec<_>>().join(","),
+            );
+        }
+        path.push(format!("seed-{}.json", self.seed));
+        path
+    }
+
+    /// Flags and values in which this is not as published.
+    pub fn differences(&self) -> Vec<(&'static str, String)> {
+        let Setup { dataset, corruption, contender, as_published, seed, .. } = *self;
+        let published = Self::published(dataset, corruption, contender, as_published, seed);
+        let mut own: Vec<_> =
+            (self.flags().into_iter().zip(published.flags()).filter(|(ours, theirs)| ours != theirs))
+                .map(|(ours, _)| ours)
+                .collect();
+        if self.shuffled {
+            own.push(("shuffled", "yes".into()));
+        }
+        own
+    }
+
+    /// The numbers of a setup by the names of their flags.
+    pub fn flags(&self) -> Vec<(&'static str, String)> {
+        vec![
+            ("level", self.level.to_string()),
+            ("nodes", self.nodes.to_string()),
+            ("rounds", self.rounds.to_string()),
+            ("batch", self.batch.to_string()),
+            ("learning-rate", self.learning_rate.to_string()),
+            ("k", self.k.to_string()),
+            ("temperature", self.temperature.to_string()),
+            ("window", self.window.to_string()),
+            ("watched", self.watched.to_string()),
+            ("strictness", self.strictness.to_string()),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mnist() -> Setup {
+        Setup::published(Dataset::Mnist, Corruption::FeatureNoise, Contender::QFfl, AsPublished::Paper, 3)
+    }
+
+    #[test]
+    fn published_settings_lie_where_one_looks_for_them() {
+        assert_eq!(mnist().path(), PathBuf::from("mnist/feature-noise/paper/q-ffl/seed-3.json"));
+    }
+
+    #[test]
+    fn other_settings_lie_apart() {
+        let setup = Setup { nodes: 10, temperature: 0.5, ..mnist() };
+        let expected = "mnist/feature-noise/paper/q-ffl/nodes-10,temperature-0.5/seed-3.json";
+        assert_eq!(setup.path(), PathBuf::from(expected));
+        assert_ne!(Setup { shuffled: true, ..mnist() }.path(), mnist().path());
+    }
+
+    #[test]
+    fn the_settings_are_those_of_the_paper() {
+        let setup = mnist();
+        assert_eq!((setup.nodes, setup.rounds, setup.batch, setup.k), (30, 130, 3, 12));
+        assert_eq!((setup.window, setup.watched, setup.strictness), (15, 10, 0.7));
+        let hft = Setup::published(
+            Dataset::Hft,
+            Corruption::LabelNoise,
+            Contender::Evenhand,
+            AsPublished::Paper,
+            1,
+        );
+        assert_eq!((hft.rounds, hft.batch, hft.learning_rate), (150, 14, 2e-4));
+    }
+}

@@ -1,0 +1,169 @@
+//! One finished trial on disk.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use evenhand_coordinator::fairness::measures::Summary;
+use serde::{Deserialize, Serialize};
+use tempfile::NamedTempFile;
+
+use super::setup::Setup;
+use crate::outcome::{Figures, Outcome, Round};
+
+/// A finished trial: what was asked, what was seen, and how long it took.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// What was asked.
+    pub setup: Setup,
+    /// What was seen.
+    pub figures: Figures,
+    /// How it came about.
+    pub curve: Curve,
+    /// Time of the whole trial.
+    pub seconds: f64,
+    /// What must be said beside its figures.
+    pub note: Option<String>,
+}
+
+/// What a trial is seen to do: [`Record`] without what its caller knows already.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Seen {
+    /// The trial in numbers.
+    pub figures: Figures,
+    /// How it came about.
+    pub curve: Curve,
+}
+
+/// Means over nodes, one a round.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Curve {
+    /// Of the online loss; a round whose loss is no number has none.
+    pub losses: Vec<Option<f64>>,
+    /// Of the online accuracy, or else of the mean absolute percentage error.
+    pub scores: Vec<Option<f64>>,
+}
+
+impl From<&Outcome> for Seen {
+    fn from(outcome: &Outcome) -> Self {
+        let mean = |values: &[f64]| Summary::of(values).map(|over| over.mean).filter(|mean| mean.is_finite());
+        let scores = |round: &Round| mean(&round.online_accuracies).or_else(|| mean(&round.online_mapes));
+        let curve = Curve {
+            losses: outcome.rounds.iter().map(|round| mean(&round.online_losses)).collect(),
+            scores: outcome.rounds.iter().map(scores).collect(),
+        };
+        Self { figures: outcome.figures(), curve }
+    }
+}
+
+/// Why a result on disk is of no use.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    /// The disk is full, or not ours.
+    #[error("cannot keep results in {}: {cause}; choose another --out DIR", path.display())]
+    Unwritable {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        cause: io::Error,
+    },
+    /// It is there, but not for us.
+    #[error("cannot read {}: {cause}; choose another --out DIR", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        cause: io::Error,
+    },
+    /// Something else, or of another version.
+    #[error("{} is no result of a trial ({cause}); remove it, or choose another --out DIR", path.display())]
+    Malformed {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        cause: serde_json::Error,
+    },
+    /// Results must not be mixed.
+    #[error(
+        "{} holds a trial with other settings ({difference}); remove it, or choose another --out DIR",
+        path.display()
+    )]
+    OtherSetup {
+        /// The file.
+        path: PathBuf,
+        /// Which ones.
+        difference: String,
+    },
+}
+
+impl Record {
+    /// The record of `setup` in the folder `out`, if there is one.
+    pub fn load(out: &Path, setup: &Setup) -> Result<Option<Self>, RecordError> {
+        let path = out.join(setup.path());
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(cause) => return Err(RecordError::Unreadable { path, cause }),
+        };
+        let malformed = |cause| RecordError::Malformed { path: path.clone(), cause };
+        let record: Record = serde_json::from_str(&text).map_err(malformed)?;
+        // Numbers come back from JSON with an error in their last bit: ours must have made the same journey.
+        let ours: Setup =
+            serde_json::to_string(setup).and_then(|text| serde_json::from_str(&text)).map_err(malformed)?;
+        if record.setup != ours {
+            return Err(RecordError::OtherSetup { difference: difference(&record.setup, &ours), path });
+        }
+        Ok(Some(Self { setup: setup.clone(), ..record }))
+    }
+
+    /// Puts it into the folder `out`, whole or not at all.
+    pub fn save(&self, out: &Path) -> Result<(), RecordError> {
+        let path = out.join(self.setup.path());
+        self.write(&path).map_err(|cause| RecordError::Unwritable { path, cause })
+    }
+
+    fn write(&self, path: &Path) -> io::Result<()> {
+        let folder = path.parent().unwrap_or(Path::new("."));
+        fs::create_dir_all(folder)?;
+        let mut file = NamedTempFile::with_prefix_in(".trial-", folder)?;
+        serde_json::to_writer(&mut file, self)?;
+        file.write_all(b"\n")?;
+        file.as_file().sync_all()?;
+        file.persist(path).map_err(|error| error.error)?;
+        Ok(())
+    }
+
+    /// A record of what was seen. JSON knows no infinity: what a model that diverged leaves behind is left out.
+    pub fn new(setup: Setup, seen: Seen, seconds: f64, note: Option<String>) -> Self {
+        let Seen { mut figures, curve } = seen;
+        let finite = |summary: &Summary| {
+            [summary.mean, summary.min, summary.max, summary.std].iter().all(|value| value.is_finite())
+        };
+        let number = |value: &f64| value.is_finite();
+        figures.rho_loss = figures.rho_loss.filter(number);
+        figures.rho_staleness = figures.rho_staleness.filter(number);
+        figures.rho_accuracy = figures.rho_accuracy.filter(number);
+        figures.online_loss = figures.online_loss.filter(finite);
+        figures.online_loss_std = figures.online_loss_std.filter(number);
+        figures.online_accuracy = figures.online_accuracy.filter(finite);
+        figures.online_mape = figures.online_mape.filter(finite);
+        figures.recall = figures.recall.filter(number);
+        figures.autocorrelation = figures.autocorrelation.filter(number);
+        figures.henze_zirkler =
+            figures.henze_zirkler.filter(|test| test.statistic.is_finite() && test.p_value.is_finite());
+        figures.nodes.retain(|node| {
+            [node.zeta, node.standing, node.sampling_probability, node.mean_staleness, node.online_loss]
+                .iter()
+                .all(number)
+        });
+        Self { setup, figures, curve, seconds, note }
+    }
+}
+
+fn difference(theirs: &Setup, ours: &Setup) -> String {
+    let named: Vec<String> = (theirs.flags().into_iter().zip(ours.flags()))
+        .filter(|(theirs, ours)| theirs != ours)
+        .map(|((name, theirs), (_, ours))| format!("{name} {theirs}, not {ours}"))
+        .collect();
+    if named.is_empty() { "of another kind".into() } else { named.join("; ") }
+}

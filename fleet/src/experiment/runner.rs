@@ -1,0 +1,166 @@
+//! Many trials: those that are missing are run, side by side, and kept as soon as they are done.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Instant;
+
+use super::progress::Progress;
+use super::record::{Record, Seen};
+use super::setup::Setup;
+use super::shelf::Shelf;
+use crate::FleetError;
+use crate::data::Pool;
+use crate::outcome::Ended;
+use crate::transport::Interrupt;
+
+/// Runs one trial; told of each round that is done.
+pub type RunTrial<'a> =
+    dyn Fn(&Setup, &Arc<Pool>, &Interrupt, &mut dyn FnMut(u32)) -> Result<Seen, FleetError> + Sync + 'a;
+/// Reads the data that a trial needs.
+pub type LoadPool<'a> = dyn Fn(&Setup) -> Result<Pool, FleetError> + Sync + 'a;
+
+/// Where trials come from, and where their records go.
+pub struct Laboratory<'a> {
+    /// The folder of records.
+    pub out: &'a Path,
+    /// Trials at the same time.
+    pub jobs: usize,
+    /// What reads data.
+    pub load: &'a LoadPool<'a>,
+    /// What runs a trial.
+    pub run: &'a RunTrial<'a>,
+    /// The user's wish to end.
+    pub interrupt: &'a Interrupt,
+}
+
+/// All records that were asked for, or as many as there are.
+#[derive(Debug, Default)]
+pub struct Records {
+    by_path: BTreeMap<PathBuf, Record>,
+    /// Trials that were asked for.
+    pub wanted: usize,
+}
+
+impl Records {
+    /// The record of a trial.
+    pub fn get(&self, setup: &Setup) -> Option<&Record> {
+        self.by_path.get(&setup.path())
+    }
+
+    /// How many there are.
+    pub fn done(&self) -> usize {
+        self.by_path.len()
+    }
+
+    /// Whether nothing is missing.
+    pub fn is_complete(&self) -> bool {
+        self.done() == self.wanted
+    }
+
+    /// Everything, by path.
+    pub fn iter(&self) -> impl Iterator<Item = &Record> {
+        self.by_path.values()
+    }
+
+    fn put(&mut self, record: Record) {
+        self.by_path.insert(record.setup.path(), record);
+    }
+}
+
+impl Laboratory<'_> {
+    /// The records of `setups`: from disk where they are there, from new trials where not. Fewer when interrupted.
+    pub fn records<W: Write + Send>(
+        &self,
+        setups: &[Setup],
+        progress: Progress<W>,
+    ) -> Result<Records, FleetError> {
+        let mut wanted: Vec<&Setup> = Vec::new();
+        let mut paths = std::collections::BTreeSet::new();
+        for setup in setups {
+            if paths.insert(setup.path()) {
+                wanted.push(setup);
+            }
+        }
+        let mut records = Records { wanted: wanted.len(), ..Default::default() };
+        let mut missing = Vec::new();
+        for setup in wanted {
+            match Record::load(self.out, setup)? {
+                Some(record) => records.put(record),
+                None => missing.push(setup),
+            }
+        }
+        // By seed first, so that strategies share the data, and every strategy soon has its first trial.
+        missing.sort_by_key(|setup| (setup.dataset as usize, setup.corruption as usize, setup.seed));
+        let mut progress = progress;
+        progress.start(&records, &missing, self.jobs);
+        let desk = Mutex::new((records, progress));
+        let outcome = self.run_missing(&missing, &desk);
+        let (records, mut progress) = desk.into_inner().unwrap_or_else(PoisonError::into_inner);
+        progress.finish();
+        outcome.map(|()| records)
+    }
+
+    fn run_missing<W: Write + Send>(
+        &self,
+        missing: &[&Setup],
+        desk: &Mutex<(Records, Progress<W>)>,
+    ) -> Result<(), FleetError> {
+        let jobs = self.jobs.clamp(1, missing.len().max(1));
+        let cores = thread::available_parallelism().map_or(1, usize::from);
+        let shelf = Shelf::new(missing);
+        let (next, failure) = (AtomicUsize::new(0), Mutex::new(None));
+        let work = || -> Result<(), FleetError> {
+            // A pool of threads for each worker: trials do not wait for each other's parts.
+            let threads = rayon::ThreadPoolBuilder::new()
+                .num_threads((cores / jobs).max(1))
+                .build()
+                .map_err(|error| FleetError::Runtime(std::io::Error::other(error)))?;
+            while !self.interrupt.is_raised() {
+                let Some(setup) = missing.get(next.fetch_add(1, Ordering::Relaxed)) else { break };
+                self.one(setup, &shelf, &threads, desk)?;
+            }
+            Ok(())
+        };
+        thread::scope(|scope| {
+            for _ in 0..jobs {
+                scope.spawn(|| {
+                    if let Err(error) = work() {
+                        failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+                        self.interrupt.raise();
+                    }
+                });
+            }
+        });
+        failure.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
+    }
+
+    fn one<W: Write + Send>(
+        &self,
+        setup: &Setup,
+        shelf: &Shelf,
+        threads: &rayon::ThreadPool,
+        desk: &Mutex<(Records, Progress<W>)>,
+    ) -> Result<(), FleetError> {
+        let at_desk = || desk.lock().unwrap_or_else(PoisonError::into_inner);
+        let pool = shelf.take(setup, self.load)?;
+        let begun = Instant::now();
+        let seen = threads.install(|| {
+            (self.run)(setup, &pool, self.interrupt, &mut |round| {
+                at_desk().1.round(setup, round, begun.elapsed().as_secs_f64());
+            })
+        })?;
+        if seen.figures.ended == Ended::Complete {
+            let record = Record::new(setup.clone(), seen, begun.elapsed().as_secs_f64(), pool.note.clone());
+            record.save(self.out)?;
+            let mut desk = at_desk();
+            desk.1.trial(&record);
+            desk.0.put(record);
+        }
+        shelf.give_back(setup);
+        Ok(())
+    }
+}

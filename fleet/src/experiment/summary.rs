@@ -1,0 +1,117 @@
+//! What an experiment found, as one JSON object.
+
+use evenhand_coordinator::fairness::measures::Summary;
+use serde::Serialize;
+
+use super::estimate::Estimate;
+use super::record::Record;
+use super::runner::Records;
+use super::setup::Setup;
+use super::table::seeds;
+use crate::outcome::Figures;
+
+/// An experiment in numbers, named as in the JSON object.
+#[derive(Debug, Serialize)]
+pub struct ExperimentFigures {
+    /// What was asked; of the first strategy and the first trial.
+    pub settings: Setup,
+    /// What must be said beside the figures.
+    pub notes: Vec<String>,
+    /// One a strategy, in the order of tables.
+    pub strategies: Vec<StrategyFigures>,
+}
+
+/// One strategy, over its trials.
+#[derive(Debug, Serialize)]
+pub struct StrategyFigures {
+    /// As on the command line.
+    pub name: String,
+    /// How many were run.
+    pub trials: usize,
+    /// Pearson of ζ with the online loss.
+    pub rho_loss: Option<Estimate>,
+    /// Pearson of ζ with the mean staleness.
+    pub rho_staleness: Option<Estimate>,
+    /// Pearson of ζ with the online accuracy.
+    pub rho_accuracy: Option<Estimate>,
+    /// Over nodes, where the data have classes.
+    pub online_accuracy: Option<SpreadFigures>,
+    /// Over nodes, where they have not.
+    pub online_mape: Option<SpreadFigures>,
+    /// The deviation of the online loss over nodes.
+    pub online_loss_std: Option<Estimate>,
+    /// The round after which exploring ended.
+    pub t_alpha: Option<Estimate>,
+    /// Share of the noisier half that is found in the lower half of the standings.
+    pub recall: Option<Estimate>,
+    /// Time of all nodes in training.
+    pub seconds_training: Option<Estimate>,
+    /// Time of the coordinator in contributions, stop rule and draws.
+    pub seconds_fairness: Option<Estimate>,
+    /// Time of a whole trial.
+    pub seconds: Option<Estimate>,
+}
+
+/// A score over nodes, over trials.
+#[derive(Debug, Serialize)]
+pub struct SpreadFigures {
+    /// Of the mean node.
+    pub mean: Option<Estimate>,
+    /// The lowest of a node.
+    pub min: Option<Estimate>,
+    /// The highest of a node.
+    pub max: Option<Estimate>,
+    /// The deviation over nodes.
+    pub std: Option<Estimate>,
+}
+
+impl ExperimentFigures {
+    /// Of the setups of one experiment, one a strategy; none without setups.
+    pub fn of(setups: &[Setup], trials: u64, records: &Records) -> Option<Self> {
+        let settings = setups.first()?.clone();
+        let mut notes: Vec<String> = records.iter().filter_map(|record| record.note.clone()).collect();
+        notes.sort();
+        notes.dedup();
+        let strategies = setups.iter().map(|setup| {
+            let seen: Vec<&Record> = seeds(setup, trials).filter_map(|setup| records.get(&setup)).collect();
+            StrategyFigures::of(setup, &seen)
+        });
+        Some(Self { settings, notes, strategies: strategies.collect() })
+    }
+}
+
+impl StrategyFigures {
+    fn of(setup: &Setup, seen: &[&Record]) -> Self {
+        let over = |value: fn(&Record) -> Option<f64>| Estimate::of(seen.iter().map(|record| value(record)));
+        Self {
+            name: setup.contender.name(),
+            trials: seen.len(),
+            rho_loss: over(|record| record.figures.rho_loss),
+            rho_staleness: over(|record| record.figures.rho_staleness),
+            rho_accuracy: over(|record| record.figures.rho_accuracy),
+            online_accuracy: spread(seen, |figures| figures.online_accuracy),
+            online_mape: spread(seen, |figures| match figures.online_accuracy {
+                Some(_) => None,
+                None => figures.online_mape,
+            }),
+            online_loss_std: over(|record| record.figures.online_loss_std),
+            t_alpha: over(|record| record.figures.t_alpha.map(f64::from)),
+            recall: over(|record| record.figures.recall),
+            seconds_training: over(|record| Some(record.figures.seconds_training)),
+            seconds_fairness: over(|record| Some(record.figures.seconds_fairness)),
+            seconds: over(|record| Some(record.seconds)),
+        }
+    }
+}
+
+fn spread(seen: &[&Record], score: fn(&Figures) -> Option<Summary>) -> Option<SpreadFigures> {
+    let over =
+        |part: fn(Summary) -> f64| Estimate::of(seen.iter().map(|record| score(&record.figures).map(part)));
+    let mean = over(|score| score.mean)?;
+    Some(SpreadFigures {
+        mean: Some(mean),
+        min: over(|score| score.min),
+        max: over(|score| score.max),
+        std: over(|score| score.std),
+    })
+}

@@ -1,0 +1,157 @@
+//! `evenhand-fleet paper`, from its flags to its exit code.
+
+use std::io::{self, Write};
+
+use clap::ValueEnum;
+use evenhand_protocol::exit::Exit;
+use serde::Serialize;
+
+use super::args::{Format, PaperArgs};
+use super::tables::{Scope, plans};
+use crate::FleetError;
+use crate::data::{self, DataError, Dataset, Request};
+use crate::experiment::names::value_name;
+use crate::experiment::page;
+use crate::experiment::progress::duration;
+use crate::experiment::runner::Records;
+use crate::experiment::setup::Setup;
+use crate::experiment::table::{Plan, Table};
+
+/// The JSON object.
+#[derive(Debug, Serialize)]
+struct PaperFigures<'a> {
+    table: String,
+    trials: u64,
+    seed: u64,
+    as_published: String,
+    /// Data sets that were left out, and why.
+    left_out: &'a [String],
+    tables: &'a [Table],
+}
+
+/// Runs what is missing of a table and prints it.
+pub fn run(args: &PaperArgs) -> Result<Exit, FleetError> {
+    let (datasets, left_out) = present(args)?;
+    for reason in &left_out {
+        eprintln!("left out: {reason}");
+    }
+    let scope = Scope {
+        contenders: args.strategy.0.clone(),
+        as_published: args.lab.as_published,
+        seed: args.lab.seed,
+    };
+    let plans: Vec<Plan> = datasets.iter().flat_map(|&dataset| plans(args.table, dataset, &scope)).collect();
+    let trials = args.lab.trials;
+    let setups: Vec<Setup> = plans.iter().flat_map(|plan| plan.setups(trials)).collect();
+    let name = value_name(&args.table);
+    let path = args.lab.report.clone().unwrap_or_else(|| args.lab.out.join(format!("paper-{name}.html")));
+    let pending = page::pending(&path)?;
+    let Some(records) = args.lab.records(&setups)? else { return Ok(Exit::Interrupted) };
+    let tables: Vec<Table> = plans.iter().map(|plan| plan.answer(&records, trials)).collect();
+    pending.finish(&page::paper(&heading(&name), &tables, &groups(&plans), trials, &records))?;
+    let text = if args.lab.json {
+        let as_published = value_name(&args.lab.as_published);
+        let (table, seed) = (name, args.lab.seed);
+        let figures =
+            PaperFigures { table, trials, seed, as_published, left_out: &left_out, tables: &tables };
+        serde_json::to_string(&figures).map_err(|error| FleetError::Output(error.into()))? + "\n"
+    } else {
+        match args.format {
+            Format::Text => {
+                let tables: Vec<String> = tables.iter().map(Table::text).collect();
+                format!("{}\nreport: {}\n", tables.join("\n"), path.display())
+            }
+            Format::Markdown => markdown(args, &tables, &left_out, &records),
+        }
+    };
+    io::stdout().lock().write_all(text.as_bytes()).map_err(FleetError::Output)?;
+    Ok(Exit::Ok)
+}
+
+/// The data sets whose files are there, and a sentence for each other one. What is asked for by name must be there.
+fn present(args: &PaperArgs) -> Result<(Vec<Dataset>, Vec<String>), FleetError> {
+    if !args.dataset.is_empty() {
+        return Ok((args.dataset.clone(), Vec::new()));
+    }
+    let folder = data::folder(args.lab.data.clone());
+    let (mut there, mut left_out) = (Vec::new(), Vec::new());
+    for &dataset in Dataset::value_variants().iter().filter(|&&one| one != Dataset::Synthetic) {
+        let least = Request {
+            as_published: args.lab.as_published,
+            seed: args.lab.seed,
+            samples_max: 1,
+            owners_max: 1,
+        };
+        match data::load(dataset, folder.as_deref(), &least) {
+            Ok(_) => there.push(dataset),
+            Err(error @ (DataError::NoFolder { .. } | DataError::Missing { .. })) => {
+                left_out.push(error.to_string())
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    if there.is_empty() {
+        left_out.push("no data set is there, so made-up data are used instead".into());
+        there.push(Dataset::Synthetic);
+    }
+    Ok((there, left_out))
+}
+
+/// One group an experiment that compares several strategies with the published settings, for plots.
+fn groups(plans: &[Plan]) -> Vec<Vec<Setup>> {
+    let mut groups: Vec<Vec<Setup>> = Vec::new();
+    let questions = plans.iter().flat_map(|plan| &plan.rows).flat_map(|(_, questions)| questions);
+    for setup in questions.map(|question| &question.setup).filter(|setup| setup.differences().is_empty()) {
+        let kin = |other: &Setup| (other.dataset, other.corruption) == (setup.dataset, setup.corruption);
+        match groups.iter_mut().find(|group| kin(&group[0])) {
+            Some(group) if group.contains(setup) => {}
+            Some(group) => group.push(setup.clone()),
+            None => groups.push(vec![setup.clone()]),
+        }
+    }
+    groups.iter_mut().for_each(|group| group.sort_by_key(|setup| setup.contender));
+    groups.retain(|group| group.len() > 1);
+    groups
+}
+
+fn heading(name: &str) -> String {
+    if name == "all" { "The paper’s tables".into() } else { format!("The paper’s tables: {name}") }
+}
+
+fn markdown(args: &PaperArgs, tables: &[Table], left_out: &[String], records: &Records) -> String {
+    let mut text = format!(
+        "Made by `{}`: {} trials, {} of computing, {} trials at a time.\n",
+        command(args),
+        records.done(),
+        duration(records.iter().map(|record| record.seconds).sum()),
+        args.lab.workers()
+    );
+    for reason in left_out {
+        text.push_str(&format!("\nLeft out: {reason}.\n"));
+    }
+    for table in tables {
+        text.push('\n');
+        text.push_str(&table.markdown());
+    }
+    text
+}
+
+/// The command that makes the same again; folders belong to the machine, not to the experiment.
+fn command(args: &PaperArgs) -> String {
+    let mut command = format!("evenhand-fleet paper {}", value_name(&args.table));
+    if !args.dataset.is_empty() {
+        let names: Vec<String> = args.dataset.iter().map(value_name).collect();
+        command.push_str(&format!(" --dataset {}", names.join(",")));
+    }
+    if args.strategy.0 != crate::experiment::setup::Contender::all() {
+        let names: Vec<String> = args.strategy.0.iter().map(|one| one.name()).collect();
+        command.push_str(&format!(" --strategy {}", names.join(",")));
+    }
+    let lab = &args.lab;
+    let as_published = value_name(&lab.as_published);
+    command.push_str(&format!(
+        " --data DIR --trials {} --seed {} --as-published {as_published} --format markdown",
+        lab.trials, lab.seed
+    ));
+    command
+}

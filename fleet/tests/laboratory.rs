@@ -1,0 +1,143 @@
+//! `experiment` and `paper` as their user meets them, on made-up data.
+#![allow(clippy::unwrap_used)]
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+const INTERRUPTED: i32 = 130;
+const USAGE: i32 = 64;
+const SMALL: [&str; 14] = [
+    "--nodes",
+    "4",
+    "--rounds",
+    "16",
+    "--k",
+    "2",
+    "--watched",
+    "2",
+    "--window",
+    "4",
+    "--batch",
+    "3",
+    "--strategy",
+    "evenhand,fedavg",
+];
+
+fn command(out: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_evenhand-fleet"));
+    command.args(arguments).arg("--out").arg(out).env_remove("EVENHAND_DATA");
+    command
+}
+
+fn experiment(out: &Path, more: &[&str]) -> Output {
+    let arguments = [&["experiment", "--dataset", "synthetic"], SMALL.as_slice(), more].concat();
+    command(out, &arguments).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn an_experiment_is_run_once_and_shown_as_often_as_wanted() {
+    let out = tempfile::tempdir().unwrap();
+    let first = experiment(out.path(), &["--trials", "2", "--json"]);
+    assert!(first.status.success(), "{}", text(&first.stderr));
+    let json: Value = serde_json::from_slice(&first.stdout).unwrap();
+    let names: Vec<&str> =
+        json["strategies"].as_array().unwrap().iter().map(|s| s["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["evenhand", "fedavg"]);
+    assert_eq!(json["strategies"][0]["trials"], 2);
+    assert!(json["strategies"][0]["online_accuracy"]["mean"]["mean"].is_f64());
+    assert_eq!(json["settings"]["rounds"], 16);
+
+    let again = experiment(out.path(), &["--trials", "2"]);
+    assert!(text(&again.stderr).contains("4 of 4 trials are done already"), "{}", text(&again.stderr));
+    let table = text(&again.stdout);
+    assert!(table.contains("Evenhand") && table.contains("FedAvg") && table.contains('±'), "{table}");
+    assert!(!table.contains("NaN"), "{table}");
+    let report = out.path().join("synthetic/feature-noise/paper/report.html");
+    assert!(table.contains(&report.display().to_string()) && report.is_file(), "{table}");
+}
+
+#[test]
+fn trials_at_the_same_time_find_what_trials_one_by_one_find() {
+    let found = ["1", "4"].map(|jobs| {
+        let out = tempfile::tempdir().unwrap();
+        let output = experiment(out.path(), &["--trials", "2", "--json", "--no-progress", "--jobs", jobs]);
+        assert_eq!(text(&output.stderr), "");
+        let mut json: Value = serde_json::from_slice(&output.stdout).unwrap();
+        for strategy in json["strategies"].as_array_mut().unwrap() {
+            for name in ["seconds", "seconds_training", "seconds_fairness"] {
+                strategy.as_object_mut().unwrap().remove(name).unwrap();
+            }
+        }
+        json
+    });
+    assert_eq!(found[0], found[1]);
+}
+
+#[test]
+fn an_interrupted_experiment_says_how_to_go_on() {
+    let out = tempfile::tempdir().unwrap();
+    let arguments =
+        [&["experiment", "--dataset", "synthetic", "--trials", "1000", "--jobs", "1"], SMALL.as_slice()]
+            .concat();
+    let mut child =
+        command(out.path(), &arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut errors = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    while !line.contains("of 2000 trials done") {
+        line.clear();
+        assert!(errors.read_line(&mut line).unwrap() > 0, "it ended before a trial was done");
+    }
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let mut rest = String::new();
+    errors.read_to_string(&mut rest).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(INTERRUPTED), "{rest}");
+    assert!(output.stdout.is_empty(), "no table of half an experiment");
+    assert!(rest.contains("the same command goes on from there"), "{rest}");
+    assert!(out.path().join("synthetic/feature-noise/paper/evenhand").is_dir(), "what was done is kept");
+}
+
+#[test]
+fn the_paper_prints_documents_and_objects() {
+    let out = tempfile::tempdir().unwrap();
+    let flags = ["paper", "time", "--dataset", "synthetic", "--strategy", "standalone", "--trials", "1"];
+    let document = command(out.path(), &[&flags[..], &["--format", "markdown"]].concat()).output().unwrap();
+    let markdown = text(&document.stdout);
+    assert!(document.status.success(), "{}", text(&document.stderr));
+    assert!(
+        markdown.contains("`evenhand-fleet paper time --dataset synthetic --strategy standalone"),
+        "{markdown}"
+    );
+    assert!(markdown.contains("| Standalone |") && markdown.contains("|---|---:|"), "{markdown}");
+    let object = command(out.path(), &[&flags[..], &["--json", "--no-progress"]].concat()).output().unwrap();
+    let json: Value = serde_json::from_slice(&object.stdout).unwrap();
+    assert_eq!(
+        (json["table"].as_str(), json["tables"][0]["rows"][0]["name"].as_str()),
+        (Some("time"), Some("Standalone"))
+    );
+    assert!(json["tables"][0]["rows"][0]["cells"][0]["mean"].is_f64());
+    assert!(out.path().join("paper-time.html").is_file());
+}
+
+#[test]
+fn contradictions_and_missing_data_are_answered_with_a_sentence() {
+    let out = tempfile::tempdir().unwrap();
+    for (arguments, words) in [
+        (&["experiment", "--k", "13"][..], "--k 13: between 1 and the 12 nodes"),
+        (&["experiment", "--strategy", "evenhnd"], "no strategy is called \"evenhnd\""),
+        (&["experiment", "--temperature", "0"], "--temperature 0: a number above 0"),
+        (&["experiment", "--dataset", "mnist"], "--data DIR"),
+        (&["paper", "fairness", "--dataset", "mnist"], "--data DIR"),
+    ] {
+        let output = command(out.path(), arguments).output().unwrap();
+        assert_eq!(output.status.code(), Some(USAGE), "{arguments:?}: {}", text(&output.stderr));
+        assert!(text(&output.stderr).contains(words), "{arguments:?}: {}", text(&output.stderr));
+    }
+}
