@@ -177,6 +177,19 @@ fn only_what_is_missing_is_run() {
 }
 
 #[test]
+fn what_is_kept_can_be_shown_without_running_anything() {
+    let out = tempfile::tempdir().unwrap();
+    let wanted = trials(&all());
+    run_in(out.path(), &wanted[..4], 1, &|setup, _, _, _| Ok(made_up(setup))).unwrap();
+    let kept = Records::kept(out.path(), &wanted).unwrap();
+    assert_eq!((kept.done(), kept.wanted), (4, 30));
+    let table = plan(&all()).answer(&kept, TRIALS).without_empty_rows();
+    let names: Vec<&str> = table.rows.iter().map(|row| row.name.as_str()).collect();
+    assert_eq!(names, ["Evenhand", "Evenhand, no replacement"]);
+    assert!(table.rows[1].cells[0].text().ends_with("(1 of 3)"), "{}", table.rows[1].cells[0].text());
+}
+
+#[test]
 fn a_trial_that_is_asked_for_twice_is_run_once() {
     let out = tempfile::tempdir().unwrap();
     let ran = AtomicUsize::new(0);
@@ -363,9 +376,14 @@ fn the_page_is_well_formed_and_needs_nothing_but_itself() {
     }
 }
 
+fn scope() -> Scope {
+    let (contenders, corruptions) = (Contender::all(), paper::CORRUPTIONS.to_vec());
+    Scope { contenders, corruptions, as_published: AsPublished::Paper, seed: 1 }
+}
+
 #[test]
 fn the_paper_shares_trials_with_experiments_and_among_its_tables() {
-    let scope = Scope { contenders: Contender::all(), as_published: AsPublished::Paper, seed: 1 };
+    let scope = scope();
     let out = tempfile::tempdir().unwrap();
     finished(out.path(), 2);
     let plans = paper::plans(TableName::Fairness, Dataset::Mnist, &scope);
@@ -392,7 +410,7 @@ fn the_paper_shares_trials_with_experiments_and_among_its_tables() {
 
 #[test]
 fn every_table_of_the_paper_can_be_filled_and_written() {
-    let scope = Scope { contenders: Contender::all(), as_published: AsPublished::Paper, seed: 1 };
+    let scope = scope();
     let out = tempfile::tempdir().unwrap();
     for dataset in [Dataset::Mnist, Dataset::Electricity, Dataset::Synthetic] {
         for name in TableName::All.each() {

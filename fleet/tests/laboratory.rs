@@ -124,6 +124,10 @@ fn the_paper_prints_documents_and_objects() {
     );
     assert!(json["tables"][0]["rows"][0]["cells"][0]["mean"].is_f64());
     assert!(out.path().join("paper-time.html").is_file());
+    let kept = command(out.path(), &["paper", "all", "--no-run", "--trials", "1"]).output().unwrap();
+    let tables = text(&kept.stdout);
+    assert!(tables.contains("running time") && tables.contains("Standalone"), "{tables}");
+    assert!(!tables.contains("MNIST") && !tables.contains("FedAvg"), "{tables}");
 }
 
 #[test]

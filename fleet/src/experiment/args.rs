@@ -28,6 +28,9 @@ pub struct LabArgs {
     /// Trials at the same time [default: as many as there are cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub jobs: Option<u16>,
+    /// Run nothing; show the trials that are there
+    #[arg(long)]
+    pub no_run: bool,
     /// Print one JSON object on stdout instead of tables
     #[arg(long)]
     pub json: bool,

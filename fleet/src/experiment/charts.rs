@@ -158,19 +158,14 @@ pub(crate) enum Got {
 /// Every node of every trial of a strategy against ζ.
 pub(crate) fn against_zeta(id: &str, entry: &Entry<'_>, got: Got) -> String {
     let (title, y_name, measure) = match got {
-        Got::Loss => ("Online loss against data quality", "mean online loss", Measure::RhoLoss),
+        Got::Loss => (
+            "Online loss against data quality",
+            "mean online loss, less that of all nodes of the trial",
+            Measure::RhoLoss,
+        ),
         Got::Staleness => ("Staleness against data quality", "mean staleness, rounds", Measure::RhoStaleness),
     };
-    let nodes = entry.seen.iter().flat_map(|record| &record.figures.nodes);
-    let dots: Vec<(f64, f64, String)> = nodes
-        .map(|node| {
-            let value = match got {
-                Got::Loss => node.online_loss,
-                Got::Staleness => node.mean_staleness,
-            };
-            (node.zeta, value, format!("{} (ζ = {:.2})", node.id, node.zeta))
-        })
-        .collect();
+    let dots: Vec<(f64, f64, String)> = entry.seen.iter().flat_map(|record| dots(record, got)).collect();
     let rho = words(entry.estimate(measure).as_ref());
     let description = format!("{} dots, one a node and trial; ρ = {rho}.", dots.len());
     let mut svg = Svg::new(id, (WIDTH, HEIGHT), title, &description);
@@ -184,6 +179,20 @@ pub(crate) fn against_zeta(id: &str, entry: &Entry<'_>, got: Got) -> String {
     }
     svg.text("strong", (frame.right, 18.0), Anchor::End, &format!("ρ = {rho}"));
     svg.finish()
+}
+
+/// ζ, what was got, and the name of every node of a trial. Losses of different trials are on different data, so only
+/// their differences can be put into one plot.
+fn dots(record: &Record, got: Got) -> impl Iterator<Item = (f64, f64, String)> {
+    let nodes = &record.figures.nodes;
+    let mean = nodes.iter().map(|node| node.online_loss).sum::<f64>() / nodes.len().max(1) as f64;
+    nodes.iter().map(move |node| {
+        let value = match got {
+            Got::Loss => node.online_loss - mean,
+            Got::Staleness => node.mean_staleness,
+        };
+        (node.zeta, value, format!("{} (ζ = {:.2}), seed {}", node.id, node.zeta, record.setup.seed))
+    })
 }
 
 #[cfg(test)]

@@ -85,8 +85,12 @@ impl LabArgs {
         self.jobs.map_or_else(|| thread::available_parallelism().map_or(1, usize::from), usize::from)
     }
 
-    /// All records of `setups`; none when interrupted, which is said on stderr.
+    /// The records of `setups`: all of them, or those that are kept when nothing shall be run; none when interrupted, which is
+    /// said on stderr.
     pub(crate) fn records(&self, setups: &[Setup]) -> Result<Option<Records>, FleetError> {
+        if self.no_run {
+            return Ok(Some(Records::kept(&self.out, setups)?));
+        }
         let folder = data::folder(self.data.clone());
         let load: &LoadPool<'_> =
             &|setup| Ok(data::load(setup.dataset, folder.as_deref(), &Request::of(setup))?);

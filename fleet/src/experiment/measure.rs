@@ -58,7 +58,8 @@ impl Measure {
             Self::OnlineMin => online(|score| score.min),
             Self::OnlineMax => online(|score| score.max),
             Self::OnlineStd => online(|score| score.std),
-            Self::TAlpha => figures.t_alpha.map(f64::from),
+            // Who never explores has no end of it.
+            Self::TAlpha => figures.t_alpha.filter(|&round| round > 0).map(f64::from),
             Self::Recall => figures.recall,
             Self::SecondsTraining => Some(figures.seconds_training),
             Self::SecondsFairness => Some(figures.seconds_fairness),

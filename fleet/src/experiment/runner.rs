@@ -1,6 +1,6 @@
 //! Many trials: those that are missing are run, side by side, and kept as soon as they are done.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Instant;
 
 use super::progress::Progress;
-use super::record::{Record, Seen};
+use super::record::{Record, RecordError, Seen};
 use super::setup::Setup;
 use super::shelf::Shelf;
 use crate::FleetError;
@@ -46,6 +46,19 @@ pub struct Records {
 }
 
 impl Records {
+    /// What is kept in the folder `out` of `setups`, each counted once.
+    pub fn kept(out: &Path, setups: &[Setup]) -> Result<Self, RecordError> {
+        let mut records = Self::default();
+        let mut paths = BTreeSet::new();
+        for setup in setups.iter().filter(|setup| paths.insert(setup.path())) {
+            records.wanted += 1;
+            if let Some(record) = Record::load(out, setup)? {
+                records.put(record);
+            }
+        }
+        Ok(records)
+    }
+
     /// The record of a trial.
     pub fn get(&self, setup: &Setup) -> Option<&Record> {
         self.by_path.get(&setup.path())
@@ -78,21 +91,10 @@ impl Laboratory<'_> {
         setups: &[Setup],
         progress: Progress<W>,
     ) -> Result<Records, FleetError> {
-        let mut wanted: Vec<&Setup> = Vec::new();
-        let mut paths = std::collections::BTreeSet::new();
-        for setup in setups {
-            if paths.insert(setup.path()) {
-                wanted.push(setup);
-            }
-        }
-        let mut records = Records { wanted: wanted.len(), ..Default::default() };
-        let mut missing = Vec::new();
-        for setup in wanted {
-            match Record::load(self.out, setup)? {
-                Some(record) => records.put(record),
-                None => missing.push(setup),
-            }
-        }
+        let records = Records::kept(self.out, setups)?;
+        let mut paths = BTreeSet::new();
+        let absent = |setup: &&Setup| records.get(setup).is_none() && paths.insert(setup.path());
+        let mut missing: Vec<&Setup> = setups.iter().filter(absent).collect();
         // By seed first, so that strategies share the data, and every strategy soon has its first trial.
         missing.sort_by_key(|setup| (setup.dataset as usize, setup.corruption as usize, setup.seed));
         let mut progress = progress;

@@ -4,6 +4,7 @@ use evenhand_coordinator::fairness::measures::Summary;
 use serde::Serialize;
 
 use super::estimate::Estimate;
+use super::measure::Measure;
 use super::record::Record;
 use super::runner::Records;
 use super::setup::Setup;
@@ -95,7 +96,7 @@ impl StrategyFigures {
                 None => figures.online_mape,
             }),
             online_loss_std: over(|record| record.figures.online_loss_std),
-            t_alpha: over(|record| record.figures.t_alpha.map(f64::from)),
+            t_alpha: over(|record| Measure::TAlpha.of(record)),
             recall: over(|record| record.figures.recall),
             seconds_training: over(|record| Some(record.figures.seconds_training)),
             seconds_fairness: over(|record| Some(record.figures.seconds_fairness)),

@@ -90,9 +90,9 @@ impl Plan {
             let published = published::figure(&question.setup, question.measure);
             let remark = published.and(published::remark(&question.setup));
             remarks.extend(remark.filter(|remark| !remarks.contains(remark)));
-            let text = estimate
-                .as_ref()
-                .map_or(NOTHING.into(), |estimate| estimate.text(question.measure.decimals(), seen.len()));
+            let text = estimate.as_ref().map_or(NOTHING.into(), |estimate| {
+                estimate.text(question.measure.decimals(), trials as usize)
+            });
             Cell { estimate, published, text }
         };
         let rows: Vec<Row> = (self.rows.iter())
@@ -132,6 +132,12 @@ impl Cell {
 }
 
 impl Table {
+    /// Without the rows in which no trial has any value.
+    pub fn without_empty_rows(mut self) -> Self {
+        self.rows.retain(|row| row.cells.iter().any(|cell| cell.estimate.is_some()));
+        self
+    }
+
     fn lines(&self) -> Vec<Vec<String>> {
         let head = std::iter::once(self.columns.clone());
         let rows = self

@@ -2,6 +2,7 @@
 
 use clap::ValueEnum;
 
+use crate::corruption::Corruption;
 use crate::data::Dataset;
 use crate::experiment::args::LabArgs;
 use crate::experiment::contender::Contenders;
@@ -15,6 +16,9 @@ pub struct PaperArgs {
     /// Only these data sets, with commas [default: all of which the files are there]
     #[arg(long, value_enum, value_delimiter = ',', value_name = "D,…")]
     pub dataset: Vec<Dataset>,
+    /// Only these kinds of bad data, with commas, in the tables that compare them
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "C,…")]
+    pub corruption: Vec<Corruption>,
     /// Only these strategies, with commas
     #[arg(long, default_value = "all", value_name = "S|all|S,S,…")]
     pub strategy: Contenders,

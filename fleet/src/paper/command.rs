@@ -7,7 +7,7 @@ use evenhand_protocol::exit::Exit;
 use serde::Serialize;
 
 use super::args::{Format, PaperArgs};
-use super::tables::{Scope, plans};
+use super::tables::{CORRUPTIONS, Scope, plans};
 use crate::FleetError;
 use crate::data::{self, DataError, Dataset, Request};
 use crate::experiment::names::value_name;
@@ -15,7 +15,7 @@ use crate::experiment::page;
 use crate::experiment::progress::duration;
 use crate::experiment::runner::Records;
 use crate::experiment::setup::Setup;
-use crate::experiment::table::{Plan, Table};
+use crate::experiment::table::{Plan, Table, seeds};
 
 /// The JSON object.
 #[derive(Debug, Serialize)]
@@ -37,6 +37,7 @@ pub fn run(args: &PaperArgs) -> Result<Exit, FleetError> {
     }
     let scope = Scope {
         contenders: args.strategy.0.clone(),
+        corruptions: if args.corruption.is_empty() { CORRUPTIONS.to_vec() } else { args.corruption.clone() },
         as_published: args.lab.as_published,
         seed: args.lab.seed,
     };
@@ -47,8 +48,13 @@ pub fn run(args: &PaperArgs) -> Result<Exit, FleetError> {
     let path = args.lab.report.clone().unwrap_or_else(|| args.lab.out.join(format!("paper-{name}.html")));
     let pending = page::pending(&path)?;
     let Some(records) = args.lab.records(&setups)? else { return Ok(Exit::Interrupted) };
-    let tables: Vec<Table> = plans.iter().map(|plan| plan.answer(&records, trials)).collect();
-    pending.finish(&page::paper(&heading(&name), &tables, &groups(&plans), trials, &records))?;
+    let mut tables: Vec<Table> = plans.iter().map(|plan| plan.answer(&records, trials)).collect();
+    if args.lab.no_run {
+        tables = tables.into_iter().map(Table::without_empty_rows).collect();
+        tables.retain(|table| !table.rows.is_empty());
+    }
+    let groups = groups(&plans, &records, trials);
+    pending.finish(&page::paper(&heading(&name), &tables, &groups, trials, &records))?;
     let text = if args.lab.json {
         let as_published = value_name(&args.lab.as_published);
         let (table, seed) = (name, args.lab.seed);
@@ -72,6 +78,9 @@ pub fn run(args: &PaperArgs) -> Result<Exit, FleetError> {
 fn present(args: &PaperArgs) -> Result<(Vec<Dataset>, Vec<String>), FleetError> {
     if !args.dataset.is_empty() {
         return Ok((args.dataset.clone(), Vec::new()));
+    }
+    if args.lab.no_run {
+        return Ok((Dataset::value_variants().to_vec(), Vec::new()));
     }
     let folder = data::folder(args.lab.data.clone());
     let (mut there, mut left_out) = (Vec::new(), Vec::new());
@@ -98,10 +107,12 @@ fn present(args: &PaperArgs) -> Result<(Vec<Dataset>, Vec<String>), FleetError> 
 }
 
 /// One group an experiment that compares several strategies with the published settings, for plots.
-fn groups(plans: &[Plan]) -> Vec<Vec<Setup>> {
+fn groups(plans: &[Plan], records: &Records, trials: u64) -> Vec<Vec<Setup>> {
     let mut groups: Vec<Vec<Setup>> = Vec::new();
     let questions = plans.iter().flat_map(|plan| &plan.rows).flat_map(|(_, questions)| questions);
-    for setup in questions.map(|question| &question.setup).filter(|setup| setup.differences().is_empty()) {
+    let seen = |setup: &&Setup| seeds(setup, trials).any(|setup| records.get(&setup).is_some());
+    let as_published = |setup: &&Setup| setup.differences().is_empty();
+    for setup in questions.map(|question| &question.setup).filter(as_published).filter(seen) {
         let kin = |other: &Setup| (other.dataset, other.corruption) == (setup.dataset, setup.corruption);
         match groups.iter_mut().find(|group| kin(&group[0])) {
             Some(group) if group.contains(setup) => {}
@@ -142,6 +153,10 @@ fn command(args: &PaperArgs) -> String {
     if !args.dataset.is_empty() {
         let names: Vec<String> = args.dataset.iter().map(value_name).collect();
         command.push_str(&format!(" --dataset {}", names.join(",")));
+    }
+    if !args.corruption.is_empty() {
+        let names: Vec<String> = args.corruption.iter().map(value_name).collect();
+        command.push_str(&format!(" --corruption {}", names.join(",")));
     }
     if args.strategy.0 != crate::experiment::setup::Contender::all() {
         let names: Vec<String> = args.strategy.0.iter().map(|one| one.name()).collect();

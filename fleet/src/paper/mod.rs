@@ -7,7 +7,7 @@ mod tables;
 
 pub use args::{Format, PaperArgs, TableName};
 pub use command::run;
-pub use tables::{Scope, plans};
+pub use tables::{CORRUPTIONS, Scope, plans};
 
 /// How to use the command, by example.
 pub const HELP: &str = "\

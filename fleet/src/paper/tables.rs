@@ -9,7 +9,7 @@ use crate::experiment::setup::{AsPublished, Contender, Setup};
 use crate::experiment::table::{Plan, Question};
 
 /// Four kinds of bad data, as in the paper's main tables.
-const CORRUPTIONS: [Corruption; 4] =
+pub const CORRUPTIONS: [Corruption; 4] =
     [Corruption::FeatureNoise, Corruption::LabelNoise, Corruption::Quantity, Corruption::MissingValues];
 /// 1/β.
 const SHARPNESSES: [f64; 5] = [30.0, 75.0, 150.0, 300.0, 1500.0];
@@ -21,6 +21,8 @@ const AWAY: [f64; 5] = [0.0, 0.1, 0.2, 0.3, 0.5];
 pub struct Scope {
     /// Who is compared.
     pub contenders: Vec<Contender>,
+    /// On which kinds of bad data, in the tables that compare them.
+    pub corruptions: Vec<Corruption>,
     /// Whom to follow.
     pub as_published: AsPublished,
     /// Of the first trial.
@@ -64,10 +66,10 @@ impl Asked<'_> {
     /// One table a measure: a row a strategy, a column a corruption.
     fn by_corruption(&self, measures: &[Measure], wanted: impl Fn(Contender) -> bool + Copy) -> Vec<Plan> {
         let plan = |&measure: &Measure| {
-            let heads = CORRUPTIONS.map(corruption_label);
+            let heads = self.scope.corruptions.iter().map(|&corruption| corruption_label(corruption));
             let row = |contender: Contender| {
-                let ask = |corruption| Question { setup: self.setup(corruption, contender), measure };
-                (contender.label().to_owned(), CORRUPTIONS.map(ask).to_vec())
+                let ask = |&corruption| Question { setup: self.setup(corruption, contender), measure };
+                (contender.label().to_owned(), self.scope.corruptions.iter().map(ask).collect())
             };
             Plan {
                 title: self.title(&measure.words(self.dataset)),
