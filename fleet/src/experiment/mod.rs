@@ -28,10 +28,11 @@ pub use command::run;
 /// How to use the command, by example.
 pub const HELP: &str = "\
 Examples:
-  evenhand-fleet experiment                                   all strategies on made-up data, in a minute
-  evenhand-fleet experiment --dataset mnist --data DIR        MNIST with feature noise, as published
+  evenhand-fleet experiment                              all strategies, made-up data
+  evenhand-fleet experiment --dataset mnist --data DIR   MNIST with feature noise
   evenhand-fleet experiment --dataset mnist --data DIR --corruption label-noise \\
-      --strategy evenhand,evenhand-credit,fedavg --trials 10  some strategies, more trials
+      --strategy evenhand,evenhand-credit,fedavg --trials 10
 
-Every finished trial is a file in --out. Ctrl-C loses only the trials under way; the same command goes on.
+Every finished trial is a file in --out: Ctrl-C loses only the trials under way, and the same
+command goes on.
 Figures are means ± standard errors over trials; – is what a strategy does not have.";

@@ -68,7 +68,7 @@ fn plots(page: &mut String, id: &str, setups: &[Setup], trials: u64, records: &R
     let entries: Vec<Entry<'_>> = setups.iter().map(|setup| Entry { setup, seen: seen(setup) }).collect();
     let Some(first) = entries.first() else { return };
     let score = score_name(first.setup.dataset);
-    page.push_str("<h3>Who contributes more is better off</h3>\n");
+    page.push_str("<h3>Fairness</h3>\n");
     page.push_str(
         "<p class=\"say\">Pearson’s correlation of data quality ζ with what nodes get; dot and bar are mean and standard \
          error over trials, a black mark is the published figure.</p>\n<div class=\"pair\">\n",

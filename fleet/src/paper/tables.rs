@@ -94,7 +94,7 @@ impl Asked<'_> {
     }
 
     fn title(&self, about: &str) -> String {
-        format!("{}: {about}", dataset_label(self.dataset))
+        format!("{}, {about}", dataset_label(self.dataset))
     }
 
     fn beta(&self) -> Plan {
