@@ -370,6 +370,7 @@ fn the_page_is_well_formed_and_needs_nothing_but_itself() {
         assert_eq!(rows, setups.len() + 1, "one row a strategy, and the head");
         let plots = document.descendants().filter(|node| node.has_tag_name("svg")).count();
         assert_eq!(plots, if setups[0].contender.is_ours() { 5 } else { 3 });
+        assert!(page.contains("evenhand-fleet experiment --dataset mnist"), "how to repeat it");
         for reference in ["http:", "https:", "//", "src=", "href=", "url(", "@import", "<script", "<link"] {
             assert!(!page.contains(reference), "the page contains {reference}");
         }

@@ -17,7 +17,7 @@ use super::setup::Setup;
 use super::summary::ExperimentFigures;
 use super::table::{Plan, Question, seeds};
 use super::trial;
-use crate::data::{self, Request};
+use crate::data::{self, Dataset, Request};
 use crate::demo::runtime;
 use crate::progress::Style;
 use crate::transport::Interrupt;
@@ -69,6 +69,31 @@ pub(crate) fn title(setup: &Setup) -> String {
         corruption_label(setup.corruption),
         value_name(&setup.as_published)
     )
+}
+
+/// The command that makes an experiment again; folders belong to the machine, not to the experiment.
+pub(crate) fn repeat(setups: &[Setup], trials: u64) -> String {
+    let Some(first) = setups.first() else { return String::new() };
+    let names: Vec<String> = setups.iter().map(|setup| setup.contender.name()).collect();
+    let mut command = format!(
+        "evenhand-fleet experiment --dataset {} --corruption {} --as-published {} --strategy {} --trials {trials} --seed {}",
+        value_name(&first.dataset),
+        value_name(&first.corruption),
+        value_name(&first.as_published),
+        names.join(","),
+        first.seed
+    );
+    for (flag, value) in first.differences() {
+        command.push_str(&if flag == "shuffled" {
+            " --shuffled".into()
+        } else {
+            format!(" --{flag} {value}")
+        });
+    }
+    if first.dataset != Dataset::Synthetic {
+        command.push_str(" --data DIR");
+    }
+    command
 }
 
 impl ExperimentArgs {

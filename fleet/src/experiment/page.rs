@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::charts::{self, Entry, Got};
-use super::command::{plan, title};
+use super::command::{plan, repeat, title};
 use super::measure::{Measure, score_name};
 use super::names::number_label;
 use super::runner::Records;
@@ -32,7 +32,7 @@ pub fn experiment(setups: &[Setup], trials: u64, records: &Records) -> String {
     page.push_str("<h2>All figures</h2>\n<p class=\"say\">Mean ± standard error over trials.</p>\n");
     page.push_str(&table.html());
     plots(&mut page, "x", setups, trials, records);
-    settings(&mut page, setups);
+    settings(&mut page, setups, trials);
     close(page)
 }
 
@@ -114,7 +114,7 @@ fn lead(setups: &[Setup], trials: u64, records: &Records) -> String {
     )
 }
 
-fn settings(page: &mut String, setups: &[Setup]) {
+fn settings(page: &mut String, setups: &[Setup], trials: u64) {
     let Some(setup) = setups.first() else { return };
     page.push_str("<h2>Settings</h2>\n<dl class=\"settings\">\n");
     for (name, value) in setup.flags() {
@@ -123,7 +123,8 @@ fn settings(page: &mut String, setups: &[Setup]) {
             format_args!("<div><dt>{}</dt><dd>{}</dd></div>\n", name.replace('-', " "), number_label(&value)),
         );
     }
-    page.push_str("</dl>\n");
+    let command = escaped(&repeat(setups, trials));
+    put(page, format_args!("</dl>\n<p class=\"repeat\">To repeat this: <code>{command}</code></p>\n"));
 }
 
 fn opened(heading: &str) -> String {

@@ -232,6 +232,29 @@ mod tests {
         assert!(ledger.text().starts_with("0 of 3 trials done, about 4 min left"), "{}", ledger.text());
     }
 
+    fn shown(style: Style) -> String {
+        let (mut out, setup) = (Vec::new(), setup(Contender::Gog, 1));
+        let mut progress = Progress::new(&mut out, style);
+        progress.start(&Records::default(), &[&setup], 2);
+        progress.round(&setup, 25, 50.0);
+        progress.finish();
+        String::from_utf8(out).expect("text")
+    }
+
+    #[test]
+    fn a_terminal_sees_one_line_and_a_log_a_line_now_and_then() {
+        let live = shown(Style::Live { coloured: false });
+        assert!(live.contains("━━━━━╌") && live.contains("0 of 1 trials done, about 3 min left"), "{live:?}");
+        assert!(
+            live.contains("mnist, GoG, seed 1: round 25 of 100") && !live.contains("\x1b[36m"),
+            "{live:?}"
+        );
+        assert!(live.ends_with("\r\x1b[K"));
+        assert!(shown(Style::Live { coloured: true }).contains("\x1b[36m"));
+        assert_eq!(shown(Style::Plain), "1 trials, 1 at the same time\n");
+        assert_eq!(shown(Style::Silent), "");
+    }
+
     #[test]
     fn durations_are_as_precise_as_they_need_to_be() {
         assert_eq!([7.4, 99.0, 150.0, 7_300.0].map(duration), ["7 s", "99 s", "3 min", "2 h 1 min"]);
