@@ -71,7 +71,7 @@ fn plots(page: &mut String, id: &str, setups: &[Setup], trials: u64, records: &R
     page.push_str("<h3>Fairness</h3>\n");
     page.push_str(
         "<p class=\"say\">Pearson’s correlation of data quality ζ with what nodes get; dot and bar are mean and standard \
-         error over trials, a black mark is the published figure.</p>\n<div class=\"pair\">\n",
+         error over trials, an upright mark is the published figure.</p>\n<div class=\"pair\">\n",
     );
     let loss = "Fairness by online loss";
     figure(page, loss, &charts::correlations(&format!("{id}-loss"), &entries, Measure::RhoLoss, loss), "");

@@ -39,6 +39,7 @@ impl<W: Write> Progress<W> {
         match self.style {
             Style::Silent => {}
             _ if done > 0 => self.line(&format!("{done} of {wanted} trials are done already")),
+            _ if wanted == 1 => self.line("1 trial"),
             _ => self.line(&format!("{wanted} trials, {} at the same time", jobs.clamp(1, wanted.max(1)))),
         }
     }
@@ -251,7 +252,7 @@ mod tests {
         );
         assert!(live.ends_with("\r\x1b[K"));
         assert!(shown(Style::Live { coloured: true }).contains("\x1b[36m"));
-        assert_eq!(shown(Style::Plain), "1 trials, 1 at the same time\n");
+        assert_eq!(shown(Style::Plain), "1 trial\n");
         assert_eq!(shown(Style::Silent), "");
     }
 
