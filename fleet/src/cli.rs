@@ -7,6 +7,7 @@ use evenhand_protocol::exit::Exit;
 use crate::FleetError;
 use crate::bench::Bench;
 use crate::calc::Calc;
+use crate::data::{self, DataArgs};
 use crate::demo::{self, DemoArgs};
 use crate::experiment::{self, ExperimentArgs};
 use crate::paper::{self, PaperArgs};
@@ -16,7 +17,7 @@ const EXIT_CODES: &str = "\
 Exit codes:
   0    it did what was asked
   64   the command line is wrong, or its values contradict each other
-  65   a question to a calculator is wrong
+  65   a question to a calculator is wrong, or a data set is broken or missing
   69   the broker cannot be reached, or refuses us
   70   a defect, or the federation cannot go on
   130  ended by Ctrl-C, with what was reached so far";
@@ -53,6 +54,8 @@ enum Command {
     /// Measure
     #[command(subcommand, after_help = EXIT_CODES)]
     Bench(Bench),
+    /// List the data sets: what is here, what is missing, and where it is published
+    Data(DataArgs),
 }
 
 impl Cli {
@@ -73,6 +76,10 @@ impl Cli {
             Some(Command::Paper(paper)) => paper::run(&paper),
             Some(Command::Bench(bench)) => {
                 bench.run(io::stdout().lock())?;
+                Ok(Exit::Ok)
+            }
+            Some(Command::Data(args)) => {
+                data::run(args, io::stdout().lock()).map_err(FleetError::Output)?;
                 Ok(Exit::Ok)
             }
         }

@@ -159,3 +159,18 @@ impl<R: Read> Read for Bounded<R> {
         Ok(read)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn what_unpacks_beyond_the_limit_is_refused_before_it_fills_the_memory() {
+        let source = Source::new(Dataset::Mnist, PathBuf::from("train-images-idx3-ubyte"));
+        let all = |length, left| source.all(Bounded { content: io::repeat(7).take(length), left });
+        assert_eq!(all(100, 100).unwrap().len(), 100);
+        let refused = all(u64::MAX, 100_000).unwrap_err();
+        assert!(refused.to_string().contains("goes on beyond what any such file holds"), "{refused}");
+    }
+}

@@ -44,7 +44,6 @@ pub(super) fn load(folder: &Path, request: &Request) -> Result<Pool, DataError> 
     let mut samples = Samples::default();
     let mut owners = Vec::new();
     let mut left_out = Vec::new();
-    let mut recorded = 0;
     for path in &paths {
         if owners.len() >= request.owners_max.max(1) {
             break;
@@ -56,7 +55,7 @@ pub(super) fn load(folder: &Path, request: &Request) -> Result<Pool, DataError> 
                 continue;
             }
             let begin = samples.values.len();
-            recorded += CUT.take(&readings, |number| number < samples_max, &mut samples);
+            CUT.take(&readings, samples_max, |_| true, &mut samples);
             owners.push(begin..samples.values.len());
         }
     }
@@ -65,6 +64,7 @@ pub(super) fn load(folder: &Path, request: &Request) -> Result<Pool, DataError> 
         return Err(Source::new(Dataset::Meters, folder.to_owned()).empty(reason));
     }
     left_out.sort_unstable();
+    let recorded = samples.values.len();
     Ok(Pool {
         shape: Samples::shape(),
         features: samples.features,

@@ -1,5 +1,6 @@
 //! Data sets, in the formats in which they are published.
 
+mod catalogue;
 mod cifar;
 mod error;
 mod fi2010;
@@ -22,6 +23,7 @@ use rand::SeedableRng;
 use rand::seq::index;
 use rand_chacha::ChaCha8Rng;
 
+pub use catalogue::{DataArgs, run};
 pub use error::{DataError, Flaw, Place};
 
 use crate::experiment::setup::{AsPublished, Setup};
@@ -50,6 +52,17 @@ pub enum Dataset {
 }
 
 impl Dataset {
+    /// All of them.
+    pub const ALL: [Dataset; 7] = [
+        Dataset::Mnist,
+        Dataset::Cifar10,
+        Dataset::Pathmnist,
+        Dataset::Hft,
+        Dataset::Electricity,
+        Dataset::Meters,
+        Dataset::Synthetic,
+    ];
+
     /// The shipped model that learns it: its name, and the file.
     pub fn model(self, as_published: AsPublished) -> (&'static str, &'static [u8]) {
         match (self, as_published) {
@@ -116,7 +129,7 @@ pub struct Pool {
     pub answers: Answers,
     /// Where each node's own samples are, if the data belong to somebody; otherwise they are dealt out.
     pub owners: Option<Vec<Range<usize>>>,
-    /// How many samples the files hold; the pool has those that were asked for.
+    /// How many samples the files hold; the pool has those that were asked for. Where there are owners, it has all of them.
     pub recorded: usize,
     /// What must be said beside every figure that comes from here, e.g. that the data are a substitute.
     pub note: Option<String>,

@@ -14,7 +14,7 @@ const PIXELS: usize = SIDE * SIDE;
 const CHANNELS: usize = 3;
 const CLASSES: u32 = 9;
 /// The training split of the published archive.
-const RECORDED_ALL: usize = 89_996;
+pub(super) const RECORDED_ALL: usize = 89_996;
 
 /// The archive, if it is there.
 pub(super) fn find(folder: &Path) -> Option<PathBuf> {

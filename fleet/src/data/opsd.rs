@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use evenhand_node::reading::Reading;
+use evenhand_node::source::time::{TimeFormat, iso_text};
 
 use super::files::{self, Source};
 use super::table::{self, Columns};
@@ -25,9 +26,10 @@ const CUT: Cut = Cut { step_s: 900, utc_offset_s: 3600, warm_up: 14 * DAY, strid
 
 /// Rows that the published code leaves out at the beginning.
 const TRIMMED: usize = 100;
-/// How many steps back its inputs lie: a year, one to seven days, the last five.
-const LAGS_CODE: [usize; 13] =
-    [365 * DAY, DAY, 2 * DAY, 3 * DAY, 4 * DAY, 5 * DAY, 6 * DAY, 7 * DAY, 5, 4, 3, 2, 1];
+/// Its first sample lies a year and a step behind them.
+const YEAR: usize = 365 * DAY;
+/// How many steps back its inputs lie, after the one of a year ago: one to seven days, the last five steps.
+const LAGS_CODE: [usize; 12] = [DAY, 2 * DAY, 3 * DAY, 4 * DAY, 5 * DAY, 6 * DAY, 7 * DAY, 5, 4, 3, 2, 1];
 /// Quantities in each of its rows: the load is the first; the others are not in these files and are 0.
 const COLUMNS_CODE: usize = 40;
 
@@ -69,10 +71,7 @@ fn read(source: &Source) -> Result<Vec<Reading>, DataError> {
     table::read(source, &columns, |line| {
         let Some(reading) = line.reading(STEP_MS) else { return Ok(()) };
         if let Some(last) = readings.last().filter(|last| last.time_ms >= reading.time_ms) {
-            let text = format!(
-                "time does not advance after {}",
-                evenhand_node::source::time::iso_text(last.time_ms - STEP_MS)
-            );
+            let text = format!("time does not advance after {}", iso_text(last.time_ms - STEP_MS));
             return Err(source.at_line(line.number, Flaw::Csv(text)));
         }
         readings.push(reading);
@@ -83,29 +82,43 @@ fn read(source: &Source) -> Result<Vec<Reading>, DataError> {
 
 /// The paper's way: what a node with the shipped network would see, normalised by what was known at the time.
 fn windows(readings: &[Reading], request: &Request) -> (Vec<usize>, Samples, usize) {
-    let recorded = CUT.take(readings, |_| false, &mut Samples::default());
+    let recorded = CUT.take(readings, usize::MAX, |_| false, &mut Samples::default());
     let mut chosen = request.choose(recorded).into_iter().peekable();
     let mut samples = Samples::default();
-    CUT.take(readings, |number| chosen.next_if_eq(&number).is_some(), &mut samples);
+    CUT.take(readings, recorded, |number| chosen.next_if_eq(&number).is_some(), &mut samples);
     (Samples::shape(), samples, recorded)
 }
 
 /// The published code's way: 13 earlier loads, normalised by the whole series, which looks ahead.
 fn as_the_code(readings: &[Reading], request: &Request) -> (Vec<usize>, Samples, usize) {
-    let loads: Vec<f64> = readings.iter().skip(TRIMMED).map(|reading| reading.value).collect();
-    let mean = loads.iter().sum::<f64>() / loads.len().max(1) as f64;
-    let variance = loads.iter().map(|load| (load - mean).powi(2)).sum::<f64>() / loads.len().max(1) as f64;
+    let readings = &readings[TRIMMED.min(readings.len())..];
+    let count = readings.len().max(1) as f64;
+    let mean = readings.iter().map(|reading| reading.value).sum::<f64>() / count;
+    let variance = readings.iter().map(|reading| (reading.value - mean).powi(2)).sum::<f64>() / count;
     let deviation = if variance > 0.0 { variance.sqrt() } else { 1.0 };
-    let normalised = |at: usize| ((loads[at] - mean) / deviation) as f32;
-    let targets: Vec<usize> = (LAGS_CODE[0] + 1..loads.len()).step_by(CUT.stride).collect();
+    let normalised = |at: usize| ((readings[at].value - mean) / deviation) as f32;
+    let targets = (YEAR + 1..readings.len()).step_by(CUT.stride);
+    let targets: Vec<(usize, usize)> =
+        targets.filter_map(|at| Some((at, a_year_before(readings, at)?))).collect();
     let mut samples = Samples::default();
-    for target in request.choose(targets.len()).into_iter().map(|at| targets[at]) {
-        for lag in LAGS_CODE {
-            samples.features.push(normalised(target - lag));
+    for (target, a_year_before) in request.choose(targets.len()).into_iter().map(|at| targets[at]) {
+        let lagged = LAGS_CODE.map(|lag| target - lag);
+        for at in std::iter::once(a_year_before).chain(lagged) {
+            samples.features.push(normalised(at));
             samples.features.extend([0.0; COLUMNS_CODE - 1]);
         }
         samples.values.push(normalised(target));
         samples.scales.push((mean as f32, deviation as f32));
     }
-    (vec![LAGS_CODE.len() * COLUMNS_CODE], samples, targets.len())
+    (vec![(1 + LAGS_CODE.len()) * COLUMNS_CODE], samples, targets.len())
+}
+
+/// Where the reading of the same date and time a year before is; of 29 February, that of the 28th.
+fn a_year_before(readings: &[Reading], at: usize) -> Option<usize> {
+    let text = iso_text(readings[at].time_ms - STEP_MS);
+    let (year, rest) = text.split_at_checked(4)?;
+    let year: u32 = year.parse().ok()?;
+    let text = format!("{:04}{}", year.checked_sub(1)?, rest.replacen("-02-29", "-02-28", 1));
+    let time_ms = TimeFormat::Iso.parse(&text, 0)? + STEP_MS;
+    readings[..at].binary_search_by_key(&time_ms, |reading| reading.time_ms).ok()
 }

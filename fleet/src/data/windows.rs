@@ -33,11 +33,12 @@ pub(super) struct Cut {
 }
 
 impl Cut {
-    /// Goes through the series once, as a node would, and keeps the samples with the numbers that `keep` names; how many
-    /// there are in all.
+    /// Goes through the series as a node would, up to sample `samples_max`, and keeps those whose numbers `keep` names; how
+    /// many there were.
     pub(super) fn take(
         &self,
         readings: &[Reading],
+        samples_max: usize,
         mut keep: impl FnMut(usize) -> bool,
         into: &mut Samples,
     ) -> usize {
@@ -51,6 +52,9 @@ impl Cut {
         });
         let mut count = 0;
         for (number, reading) in readings.iter().enumerate() {
+            if count == samples_max {
+                break;
+            }
             series.add(*reading);
             if number < self.warm_up || number % self.stride != 0 {
                 continue;

@@ -1,0 +1,343 @@
+//! Broken files give one sentence with file and place, and never a panic.
+
+use std::path::Path;
+
+use evenhand_fleet::data::{self, Dataset};
+use proptest::prelude::*;
+use tempfile::tempdir;
+use zip::CompressionMethod;
+
+use crate::fixtures::*;
+
+const MNIST: &str = "; get the file anew from http://yann.lecun.com/exdb/mnist";
+const CIFAR: &str = "; get the file anew from https://www.cs.toronto.edu/~kriz/cifar.html (binary version)";
+const PATH: &str = "; get the file anew from https://zenodo.org/record/6496656 (MedMNIST v2)";
+const HFT: &str = "; get the file anew from https://etsin.fairdata.fi/dataset/73eb48d7-4dbc-4a10-a52a-da745b47a649 (FI-2010)";
+const OPSD: &str = "; get the file anew from https://data.open-power-system-data.org/time_series/2020-10-06";
+const LONDON: &str = "; get the file anew from https://data.london.gov.uk/dataset/smartmeter-energy-use-data-in-london-households";
+
+#[test]
+fn without_files_it_says_where_they_are() {
+    assert_eq!(
+        data::load(Dataset::Mnist, None, &PAPER).unwrap_err().to_string(),
+        "mnist needs files: name their folder with --data DIR or EVENHAND_DATA, or take --dataset synthetic; \
+         it is published at http://yann.lecun.com/exdb/mnist"
+    );
+    let folder = tempdir().unwrap();
+    assert_eq!(
+        complaint(Dataset::Cifar10, folder.path()),
+        "cifar10 is not in DIR: no file data_batch_1.bin there nor in a folder cifar10, cifar-10-batches-bin; \
+         get it from https://www.cs.toronto.edu/~kriz/cifar.html (binary version)"
+    );
+    for dataset in Dataset::ALL.into_iter().filter(|dataset| *dataset != Dataset::Synthetic) {
+        let said = complaint(dataset, folder.path());
+        assert!(said.starts_with(dataset.name()) && said.ends_with(dataset.home()), "{said}");
+    }
+}
+
+#[test]
+fn broken_idx_files() {
+    let (images, labels) = mnist(3);
+    let said = |images: &[u8], labels: &[u8]| {
+        let folder = tempdir().unwrap();
+        put_mnist(folder.path(), images, labels);
+        complaint(Dataset::Mnist, folder.path())
+    };
+    const IMAGES: &str = "DIR/mnist/train-images-idx3-ubyte";
+    const LABELS: &str = "DIR/mnist/train-labels-idx1-ubyte";
+    assert_eq!(
+        said(&labels, &labels),
+        format!(
+            "{IMAGES}, byte 0: an idx file of bytes begins with [00, 00, 08, 03], here is [00, 00, 08, 01]{MNIST}"
+        )
+    );
+    assert_eq!(
+        said(&images[..10], &labels),
+        format!("{IMAGES}, byte 4: 12 bytes should follow, there are 6{MNIST}")
+    );
+    assert_eq!(
+        said(&images[..100], &labels),
+        format!("{IMAGES}, byte 16: 2352 bytes should follow, there are 84{MNIST}")
+    );
+    assert_eq!(
+        said(&idx(&[u32::MAX; 3], &[]), &labels),
+        format!("{IMAGES}, byte 16: 18446744073709551615 bytes should follow, there are 0{MNIST}")
+    );
+    assert_eq!(
+        said(&idx(&[1, 4, 4], &[0; 16]), &labels),
+        format!("{IMAGES}, byte 4: images of shape [1, 4, 4], expected [n, 28, 28]{MNIST}")
+    );
+    assert_eq!(
+        said(&images, &idx(&[2], &[1, 2])),
+        format!("{LABELS}, byte 4: 2 labels for 3 samples{MNIST}")
+    );
+    assert_eq!(
+        said(&images, &idx(&[3], &[1, 10, 2])),
+        format!("{LABELS}, byte 9: label 10, but classes are 0 to 9{MNIST}")
+    );
+    assert_eq!(
+        said(&idx(&[0, 28, 28], &[]), &idx(&[0], &[])),
+        format!("{IMAGES}: no samples for mnist: the file holds no image")
+    );
+    let packed = gzip(&images);
+    let cut = said(&packed[..packed.len() / 2], &labels);
+    assert!(cut.starts_with(&format!("{IMAGES}, byte ")) && cut.contains("cannot be unpacked ("), "{cut}");
+}
+
+#[test]
+fn broken_cifar_batches() {
+    let said = |bytes: &[u8]| {
+        let folder = tempdir().unwrap();
+        put(folder.path(), "data_batch_2.bin", bytes);
+        complaint(Dataset::Cifar10, folder.path())
+    };
+    let two = cifar(&[1, 2]);
+    assert_eq!(
+        said(&two[..4000]),
+        format!("DIR/data_batch_2.bin, byte 3073: 3073 bytes should follow, there are 927{CIFAR}")
+    );
+    assert_eq!(
+        said(&cifar(&[1, 11])),
+        format!("DIR/data_batch_2.bin, byte 3073: label 11, but classes are 0 to 9{CIFAR}")
+    );
+    assert_eq!(said(&[]), "DIR/data_batch_2.bin: no samples for cifar10: the file holds no record");
+}
+
+#[test]
+fn broken_npz_archives() {
+    let said = |bytes: &[u8]| {
+        let folder = tempdir().unwrap();
+        put(folder.path(), "pathmnist.npz", bytes);
+        complaint(Dataset::Pathmnist, folder.path())
+    };
+    let archive = |images: Vec<u8>, labels: Vec<u8>| {
+        npz(&[("train_images.npy", images), ("train_labels.npy", labels)], CompressionMethod::Stored)
+    };
+    let (images, labels) = (npy("(1, 28, 28, 3)", &[0; 2352]), npy("(1, 1)", &[0]));
+    const IMAGES: &str = "DIR/pathmnist.npz/train_images.npy";
+    const LABELS: &str = "DIR/pathmnist.npz/train_labels.npy";
+
+    let nothing = said(b"no archive");
+    assert!(
+        nothing.starts_with("DIR/pathmnist.npz, byte 0: cannot be unpacked (") && nothing.ends_with(PATH),
+        "{nothing}"
+    );
+    assert_eq!(
+        said(&npz(&[("val_images.npy", images.clone())], CompressionMethod::Stored)),
+        format!(
+            "DIR/pathmnist.npz, byte 0: no train_images.npy or test_images.npy; there are val_images.npy{PATH}"
+        )
+    );
+    let lonely = said(&npz(&[("train_images.npy", images.clone())], CompressionMethod::Stored));
+    assert!(lonely.starts_with(&format!("{LABELS}, byte 0: cannot be unpacked (")), "{lonely}");
+    assert_eq!(
+        said(&archive(b"NUMPY".to_vec(), labels.clone())),
+        format!(
+            "{IMAGES}, byte 0: an .npy array begins with [93, 4e, 55, 4d, 50, 59], here is [4e, 55, 4d, 50, 59]{PATH}"
+        )
+    );
+    assert_eq!(
+        said(&archive(images[..100].to_vec(), labels.clone())),
+        format!("{IMAGES}, byte 10: 118 bytes should follow, there are 90{PATH}")
+    );
+    assert_eq!(
+        said(&archive(images[..200].to_vec(), labels.clone())),
+        format!("{IMAGES}, byte 128: 2352 bytes should follow, there are 72{PATH}")
+    );
+    assert_eq!(
+        said(&archive(npy("(99999999999, 28, 28, 3)", &[0; 9]), labels.clone())),
+        format!("{IMAGES}, byte 128: 235199999997648 bytes should follow, there are 9{PATH}")
+    );
+    let floats = String::from_utf8_lossy(&npy("(1, 28, 28, 3)", &[])).replace("|u1", "<f4");
+    let floats = [b"\x93", floats.trim_start_matches('\u{fffd}').as_bytes(), &[0; 9408]].concat();
+    assert_eq!(
+        said(&archive(floats, labels.clone())),
+        format!(
+            "{IMAGES}, byte 10: the head of the array is not understood: \
+             {{'descr': '<f4', 'fortran_order': False, 'shape': (1, 28, 28, 3), }}{PATH}"
+        )
+    );
+    assert_eq!(
+        said(&archive(npy("(1, 784, 3)", &[0; 2352]), labels.clone())),
+        format!("{IMAGES}, byte 0: images of shape [1, 784, 3], expected [n, 28, 28, 3]{PATH}")
+    );
+    assert_eq!(
+        said(&archive(images.clone(), npy("(2, 1)", &[0, 1]))),
+        format!("{LABELS}, byte 128: 2 labels for 1 samples{PATH}")
+    );
+    assert_eq!(
+        said(&archive(images, npy("(1, 1)", &[9]))),
+        format!("{LABELS}, byte 128: label 9, but classes are 0 to 8{PATH}")
+    );
+}
+
+#[test]
+fn broken_order_books() {
+    let said = |change: &dyn Fn(&mut Vec<String>)| {
+        let folder = tempdir().unwrap();
+        let mut rows = fi2010(4);
+        change(&mut rows);
+        put_fi2010(folder.path(), &rows);
+        complaint(Dataset::Hft, folder.path())
+    };
+    const FILE: &str = "DIR/fi2010/Train_Dst_NoAuction_ZScore_CF_3.txt";
+    assert_eq!(said(&|rows| rows.truncate(100)), format!("{FILE}, line 101: 100 rows, expected 149{HFT}"));
+    assert_eq!(
+        said(&|rows| rows.push("1 1 1 1".into())),
+        format!("{FILE}, line 150: 150 rows, expected 149{HFT}")
+    );
+    assert_eq!(said(&|rows| rows[2] = "1 2 3".into()), format!("{FILE}, line 3: 3 numbers, expected 4{HFT}"));
+    assert_eq!(
+        said(&|rows| rows[2] = "1 2 x3 4".into()),
+        format!("{FILE}, line 3: \"x3\" in column 3 is no finite number{HFT}")
+    );
+    assert_eq!(
+        said(&|rows| rows[7] = "nan 2 3 4".into()),
+        format!("{FILE}, line 8: \"nan\" in column 1 is no finite number{HFT}")
+    );
+    assert_eq!(
+        said(&|rows| rows[144] = "1 2 4 1".into()),
+        format!("{FILE}, line 145: label 4, but classes are 1 to 3{HFT}")
+    );
+    assert_eq!(said(&|rows| rows[0].clear()), format!("{FILE}: no samples for hft: the first row is empty"));
+}
+
+#[test]
+fn broken_loads() {
+    let said = |text: &str| {
+        let folder = tempdir().unwrap();
+        put(folder.path(), "time_series_15min_singleindex.csv", text.as_bytes());
+        complaint(Dataset::Electricity, folder.path())
+    };
+    const FILE: &str = "DIR/time_series_15min_singleindex.csv";
+    const HEAD: &str = "utc_timestamp,DE_load_MW";
+    assert_eq!(
+        said("utc_timestamp,AT_load\n"),
+        format!(
+            "{FILE}, line 1: no column DE_load_actual_entsoe_transparency or DE_load_MW; \
+             there are utc_timestamp, AT_load{OPSD}"
+        )
+    );
+    let first = "2015-01-01T00:00:00Z,1";
+    assert_eq!(
+        said(&format!("{HEAD}\n{first}\nyesterday,2\n")),
+        format!("{FILE}, line 3: \"yesterday\" is no time such as 2015-01-01T00:00:00Z{OPSD}")
+    );
+    assert_eq!(
+        said(&format!("{HEAD}\n{first}\n2015-01-01T00:15:00Z,inf\n")),
+        format!("{FILE}, line 3: \"inf\" in column 2 is no finite number{OPSD}")
+    );
+    assert_eq!(
+        said(&format!("{HEAD}\n{first}\n2015-01-01T00:15:00Z,1,2\n")),
+        format!("{FILE}, line 3: 3 columns, expected 2{OPSD}")
+    );
+    assert_eq!(
+        said(&format!("{HEAD}\n{first}\n{first}\n")),
+        format!("{FILE}, line 3: time does not advance after 2015-01-01T00:00:00Z{OPSD}")
+    );
+    assert_eq!(
+        said(&format!("{HEAD}\n{first}\n")),
+        format!("{FILE}: no samples for electricity: 1 readings are too few")
+    );
+}
+
+#[test]
+fn broken_meters() {
+    let said = |text: &str| {
+        let folder = tempdir().unwrap();
+        put(folder.path(), "MAC000002.csv", text.as_bytes());
+        complaint(Dataset::Meters, folder.path())
+    };
+    assert_eq!(
+        said("LCLid,tstp,energy(kWh/hh)\nMAC000002,2013-01-01 00:00:00, high \n"),
+        format!("DIR/MAC000002.csv, line 2: \"high\" in column 3 is no finite number{LONDON}")
+    );
+    assert_eq!(
+        said("tstp,energy(kWh/hh)\n"),
+        format!("DIR/MAC000002.csv, line 1: no column LCLid; there are tstp, energy(kWh/hh){LONDON}")
+    );
+    assert_eq!(
+        said(&meter("MAC000002", 100, steady)),
+        "DIR: no samples for meters: all meters are too short or mostly zero"
+    );
+}
+
+/// What became of a file on its way.
+#[derive(Debug, Clone)]
+enum Harm {
+    Cut(prop::sample::Index),
+    Changed(prop::sample::Index, u8),
+    Grown(Vec<u8>),
+    Other(Vec<u8>),
+}
+
+fn harm() -> impl Strategy<Value = Harm> {
+    let bytes = || prop::collection::vec(any::<u8>(), 0..200);
+    prop_oneof![
+        any::<prop::sample::Index>().prop_map(Harm::Cut),
+        (any::<prop::sample::Index>(), any::<u8>()).prop_map(|(at, byte)| Harm::Changed(at, byte)),
+        bytes().prop_map(Harm::Grown),
+        bytes().prop_map(Harm::Other),
+    ]
+}
+
+impl Harm {
+    fn done(&self, mut bytes: Vec<u8>) -> Vec<u8> {
+        match self {
+            Harm::Cut(at) => bytes.truncate(at.index(bytes.len())),
+            // The heads of files are short, and where most can go wrong.
+            Harm::Changed(at, byte) => {
+                let reach = if byte % 2 == 0 { bytes.len() } else { bytes.len().min(160) };
+                bytes[at.index(reach)] ^= byte;
+            }
+            Harm::Grown(more) => bytes.extend(more),
+            Harm::Other(other) => bytes.clone_from(other),
+        }
+        bytes
+    }
+}
+
+fn load_harmed(dataset: Dataset, harm: &Harm, packed: bool, files: &[(&str, Vec<u8>)]) {
+    let folder = tempdir().unwrap();
+    let (harmed, sound) = files.split_last().unwrap();
+    sound.iter().for_each(|(name, bytes)| put(folder.path(), name, bytes));
+    let bytes = if packed { harm.done(gzip(&harmed.1)) } else { harm.done(harmed.1.clone()) };
+    put(folder.path(), harmed.0, &bytes);
+    check(dataset, folder.path());
+}
+
+/// Either samples of the right kind, or a complaint that names the file.
+fn check(dataset: Dataset, folder: &Path) {
+    match load(dataset, folder) {
+        Ok(pool) => {
+            assert!(
+                !pool.is_empty() && pool.features.len() == pool.len() * pool.shape.iter().product::<usize>()
+            );
+            assert!(pool.features.iter().all(|feature| feature.is_finite()));
+        }
+        Err(error) => assert!(error.to_string().contains(&*folder.to_string_lossy()), "{error}"),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    #[test]
+    fn harmed_files_never_panic(harm in harm(), packed: bool) {
+        let (images, labels) = mnist(2);
+        let mnist = [("train-labels-idx1-ubyte", labels.clone()), ("train-images-idx3-ubyte", images.clone())];
+        load_harmed(Dataset::Mnist, &harm, packed, &mnist);
+        let mnist = [("train-images-idx3-ubyte", images), ("train-labels-idx1-ubyte", labels)];
+        load_harmed(Dataset::Mnist, &harm, packed, &mnist);
+        load_harmed(Dataset::Cifar10, &harm, packed, &[("data_batch_1.bin", cifar(&[1, 2]))]);
+        for method in [CompressionMethod::Stored, CompressionMethod::Deflated] {
+            load_harmed(Dataset::Pathmnist, &harm, packed, &[("pathmnist.npz", pathmnist("train", &[1, 2], method))]);
+        }
+        let books = fi2010(2).join("\n").into_bytes();
+        load_harmed(Dataset::Hft, &harm, packed, &[("Train_Dst_NoAuction_ZScore_CF_3.txt", books)]);
+        let loads = opsd(1360, "DE_load_MW").into_bytes();
+        load_harmed(Dataset::Electricity, &harm, packed, &[("de_load_15min_opsd_index.csv", loads)]);
+        let meter = meter("MAC000002", 1441, steady).into_bytes();
+        load_harmed(Dataset::Meters, &harm, packed, &[("MAC000002.csv", meter)]);
+    }
+}
