@@ -428,6 +428,11 @@ fn every_table_of_the_paper_can_be_filled_and_written() {
         }
     }
     let beta = &paper::plans(TableName::Beta, Dataset::Mnist, &scope)[0];
+    let kept = Records::kept(out.path(), &beta.setups(1).collect::<Vec<_>>()).unwrap();
+    let page = page::paper("β", &[beta.answer(&kept, 1)], &[], 1, &kept);
+    let document = roxmltree::Document::parse(page.strip_prefix("<!doctype html>\n").unwrap()).unwrap();
+    let dots = document.descendants().filter(|node| node.has_tag_name("circle")).count();
+    assert_eq!((dots, page.contains("NaN")), (5, false), "one dot a β");
     let names: Vec<&str> = beta.rows.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, ["1/30", "1/75", "1/150", "1/300", "1/1500"]);
     assert!(beta.rows[2].1[0].setup.differences().is_empty(), "β as published is a trial of `experiment`");

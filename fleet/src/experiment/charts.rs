@@ -4,6 +4,7 @@ use super::estimate::Estimate;
 use super::measure::{Measure, score_name};
 use super::record::Record;
 use super::setup::{Contender, Setup};
+use super::table::{Row, Table};
 use crate::paper::published;
 use crate::report::plot::{Anchor, Frame, HEIGHT, Scale, Svg, WIDTH, extent, signed};
 
@@ -146,6 +147,37 @@ fn quantile(values: impl Iterator<Item = f64>, share: f64) -> Option<f64> {
     let mut sorted: Vec<f64> = values.filter(|value| value.is_finite()).collect();
     sorted.sort_by(f64::total_cmp);
     sorted.get((share * sorted.len().saturating_sub(1) as f64) as usize).copied()
+}
+
+/// The rows of a table, fairness against equality; a line joins them in their order.
+pub(crate) fn trade_off(id: &str, table: &Table, (fairness, equality): (usize, usize)) -> String {
+    let point = |row: &Row| {
+        let (y, x) = (row.cells[fairness].estimate.clone()?, row.cells[equality].estimate.clone()?);
+        Some((row.name.clone(), x, y))
+    };
+    let points: Vec<(String, Estimate, Estimate)> = table.rows.iter().filter_map(point).collect();
+    let shown: Vec<String> =
+        points.iter().map(|(name, x, y)| format!("{name}: {}, {:.4}", words(Some(y)), x.mean)).collect();
+    let description =
+        format!("{} and {}. {}.", table.columns[fairness + 1], table.columns[equality + 1], shown.join("; "));
+    let mut svg = Svg::new(id, (WIDTH, HEIGHT), "Fairness against equality", &description);
+    let ends = |estimate: &Estimate| {
+        let error = estimate.standard_error.unwrap_or(0.0);
+        [estimate.mean - error, estimate.mean + error]
+    };
+    let (low, high) = extent(points.iter().flat_map(|(_, x, _)| ends(x)).chain([0.0]));
+    let frame = Frame::new(WIDTH, (low, high * 1.08), extent(points.iter().flat_map(|(_, _, y)| ends(y))));
+    frame.draw(&mut svg, "deviation over nodes (0 is equal)", "ρ(loss); 1 is perfectly fair");
+    svg.polyline("curve c0", points.iter().map(|(_, x, y)| frame.at(x.mean, y.mean)), None);
+    for (name, x, y) in &points {
+        let ([left, right], [bottom, top]) = (ends(x), ends(y));
+        svg.line("bar c0", frame.at(left, y.mean), frame.at(right, y.mean));
+        svg.line("bar c0", frame.at(x.mean, bottom), frame.at(x.mean, top));
+        let place = frame.at(x.mean, y.mean);
+        svg.circle("dot c0", place, 5.0, Some(name));
+        svg.text("name", (place.0 + 9.0, place.1 - 9.0), Anchor::Start, name);
+    }
+    svg.finish()
 }
 
 /// What the nodes of one strategy got, against ζ.

@@ -52,6 +52,7 @@ pub fn plan(setups: &[Setup]) -> Plan {
         title: setups.first().map_or(String::new(), title),
         heads: std::iter::once("strategy".to_owned()).chain(heads).collect(),
         rows: setups.iter().map(|setup| (setup.contender.label().to_owned(), ask(setup))).collect(),
+        trade_off: None,
     }
 }
 

@@ -52,8 +52,14 @@ pub fn paper(
             records.done()
         ),
     );
-    for table in tables {
+    for (index, table) in tables.iter().enumerate() {
         put(&mut page, format_args!("<h2>{}</h2>\n{}", escaped(&table.title), table.html()));
+        if let Some(columns) = table.trade_off {
+            page.push_str("<div class=\"pair\">\n");
+            let drawing = charts::trade_off(&format!("t{index}"), table, columns);
+            figure(&mut page, "Fairness against equality for several β", &drawing, "");
+            page.push_str("</div>\n");
+        }
     }
     for (index, setups) in groups.iter().enumerate() {
         let name = setups.first().map_or(String::new(), title);

@@ -31,6 +31,8 @@ pub struct Plan {
     pub heads: Vec<String>,
     /// A name and a question for each further column.
     pub rows: Vec<(String, Vec<Question>)>,
+    /// The columns of fairness and of equality, where rows trade one for the other: pages plot them.
+    pub trade_off: Option<(usize, usize)>,
 }
 
 /// One answer.
@@ -56,6 +58,9 @@ pub struct Table {
     pub rows: Vec<Row>,
     /// What must be said beside it.
     pub notes: Vec<String>,
+    /// The cells of fairness and of equality, where rows trade one for the other.
+    #[serde(skip)]
+    pub trade_off: Option<(usize, usize)>,
 }
 
 /// A row of a table.
@@ -102,7 +107,13 @@ impl Plan {
             })
             .collect();
         notes.extend(remarks.into_iter().map(str::to_owned));
-        Table { title: self.title.clone(), columns: self.heads.clone(), rows, notes }
+        Table {
+            title: self.title.clone(),
+            columns: self.heads.clone(),
+            rows,
+            notes,
+            trade_off: self.trade_off,
+        }
     }
 }
 

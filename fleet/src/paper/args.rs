@@ -37,7 +37,7 @@ pub enum TableName {
     Fairness,
     /// Average, minimum and maximum online accuracy or MAPE, and its deviation over nodes
     Performance,
-    /// Fairness against equality as β grows
+    /// Fairness against equality for several β
     Beta,
     /// Stopping iteration T_α when nodes are often away
     Unstable,

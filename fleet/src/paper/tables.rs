@@ -75,6 +75,7 @@ impl Asked<'_> {
                 title: self.title(&measure.words(self.dataset)),
                 heads: std::iter::once("strategy".to_owned()).chain(heads).collect(),
                 rows: self.contenders(wanted).map(row).collect(),
+                trade_off: None,
             }
         };
         measures.iter().map(plan).collect()
@@ -90,6 +91,7 @@ impl Asked<'_> {
             title: self.title(title),
             heads: std::iter::once(first.to_owned()).chain(heads).collect(),
             rows: rows.into_iter().map(|(name, setup)| (name, ask(&setup))).collect(),
+            trade_off: None,
         }
     }
 
@@ -114,12 +116,13 @@ impl Asked<'_> {
             Measure::OnlineMin,
             Measure::OnlineStd,
         ];
-        self.list(
-            "fairness against equality as β grows, feature noise, Evenhand",
+        let plan = self.list(
+            "fairness against equality for several β, feature noise, Evenhand",
             "β",
             SHARPNESSES.map(row).to_vec(),
             &measures,
-        )
+        );
+        Plan { trade_off: Some((0, measures.len() - 1)), ..plan }
     }
 
     fn unstable(&self) -> Plan {
