@@ -52,7 +52,7 @@ pub enum DataError {
         /// Where in it.
         place: Place,
         /// What is wrong there.
-        flaw: Flaw,
+        flaw: Box<Flaw>,
     },
     /// The files are sound and hold nothing to learn from.
     #[error("{}: no samples for {}: {reason}", path.display(), dataset.name())]

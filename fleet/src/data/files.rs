@@ -91,7 +91,7 @@ impl Source {
     }
 
     fn broken(&self, place: Place, flaw: Flaw) -> DataError {
-        DataError::Broken { dataset: self.dataset, path: self.path.clone(), place, flaw }
+        DataError::Broken { dataset: self.dataset, path: self.path.clone(), place, flaw: Box::new(flaw) }
     }
 
     pub(super) fn empty(&self, reason: String) -> DataError {

@@ -91,7 +91,7 @@ fn parse<'a>(source: &Source, bytes: &'a [u8], dimensions: u8) -> Result<Array<'
     };
     let lengths = bytes[4..head].chunks_exact(4);
     let shape: Vec<usize> =
-        lengths.map(|four| four.iter().fold(0, |sum, byte| sum << 8 | usize::from(*byte))).collect();
+        lengths.map(|four| four.iter().fold(0, |sum, byte| (sum << 8) | usize::from(*byte))).collect();
     let wanted = shape.iter().fold(1u64, |product, length| product.saturating_mul(*length as u64));
     if wanted != values.len() as u64 {
         return Err(source.at_byte(head, Flaw::Length { wanted, found: values.len() as u64 }));

@@ -32,7 +32,7 @@ pub(super) fn parse(source: &Source, mut bytes: Vec<u8>) -> Result<Array, DataEr
         source.at_byte(at, Flaw::Length { wanted: wanted as u64, found })
     };
     let length = bytes.get(8..8 + counted).ok_or_else(|| short(8, counted))?;
-    let length = length.iter().rev().fold(0, |sum, byte| sum << 8 | usize::from(*byte));
+    let length = length.iter().rev().fold(0, |sum, byte| (sum << 8) | usize::from(*byte));
     let begin = 8 + counted;
     let head = begin + length;
     let text = bytes.get(begin..head).ok_or_else(|| short(begin, length))?;

@@ -56,7 +56,7 @@ impl Cut {
                 break;
             }
             series.add(*reading);
-            if number < self.warm_up || number % self.stride != 0 {
+            if number < self.warm_up || !number.is_multiple_of(self.stride) {
                 continue;
             }
             let Some(taken) = series.batch(1) else { continue };

@@ -62,10 +62,11 @@ pub(super) fn check(pool: &Pool, setup: &Setup) -> Result<(), StreamError> {
     if !(0.0..=1.0).contains(&level) {
         return Err(StreamError::Level { level });
     }
-    if let Some(owners) = &pool.owners
-        && owners.iter().filter(|range| !range.is_empty()).count() < nodes
-    {
-        return Err(StreamError::Owners { nodes, owners: owners.len() });
+    if let Some(owners) = &pool.owners {
+        let owners = owners.iter().filter(|range| !range.is_empty()).count();
+        if owners < nodes {
+            return Err(StreamError::Owners { nodes, owners });
+        }
     }
     if corruption == Corruption::Heterogeneity && matches!(pool.answers, Answers::Values { .. }) {
         return Err(StreamError::NoClasses { dataset, corruption });

@@ -158,7 +158,7 @@ enum Purpose {
 
 fn generator(seed: u64, purpose: Purpose, node: usize, round: u32) -> ChaCha8Rng {
     let mut generator = ChaCha8Rng::seed_from_u64(seed);
-    generator.set_stream((purpose as u64) << 56 | (node as u64) << 32 | u64::from(round));
+    generator.set_stream(((purpose as u64) << 56) | ((node as u64) << 32) | u64::from(round));
     generator
 }
 

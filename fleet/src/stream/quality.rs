@@ -58,7 +58,8 @@ fn ladder(setup: &Setup) -> Vec<f64> {
     (0..setup.nodes).map(|node| setup.level * node as f64 / steps as f64).collect()
 }
 
-/// The classes each node sees: all of them at node 0, [`CLASSES_MIN`] at the last if the level is 1, of more nodes if lower.
+/// The classes each node sees: all of them at node 0, falling evenly to [`CLASSES_MIN`] at the last if the level is 1, and
+/// less far if it is lower.
 pub(super) fn classes(pool: &Pool, setup: &Setup) -> Option<Vec<Vec<u32>>> {
     if setup.corruption != Corruption::Heterogeneity {
         return None;

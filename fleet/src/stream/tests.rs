@@ -296,6 +296,20 @@ fn what_a_node_sees_depends_on_nothing_but_seed_node_and_round() {
 }
 
 #[test]
+fn noise_comes_from_the_seed_too() {
+    let setup = setup(Corruption::FeatureNoise, AsPublished::Code);
+    let pool = Arc::new(data::load(setup.dataset, None, &Request::of(&setup)).unwrap());
+    let one = beside(&Stream::new(Arc::clone(&pool), &setup).unwrap(), 9);
+    let other = beside(&Stream::new(pool, &Setup { seed: 8, ..setup }).unwrap(), 9);
+    let noise = one.iter().zip(&other).filter(|((clean, one), (same, other))| {
+        assert_eq!(clean, same, "the code deals in the order of the file");
+        one != clean && other != clean
+    });
+    let noise: Vec<_> = noise.collect();
+    assert!(noise.len() > 300 && noise.iter().all(|((_, one), (_, other))| one != other));
+}
+
+#[test]
 fn the_clean_union_is_what_all_nodes_would_see_without_noise() {
     let stream = stream(&setup(Corruption::None, AsPublished::Paper));
     let clean = stream.clean(5);

@@ -287,7 +287,7 @@ impl Harm {
             Harm::Cut(at) => bytes.truncate(at.index(bytes.len())),
             // The heads of files are short, and where most can go wrong.
             Harm::Changed(at, byte) => {
-                let reach = if byte % 2 == 0 { bytes.len() } else { bytes.len().min(160) };
+                let reach = if byte.is_multiple_of(2) { bytes.len() } else { bytes.len().min(160) };
                 bytes[at.index(reach)] ^= byte;
             }
             Harm::Grown(more) => bytes.extend(more),

@@ -64,7 +64,7 @@ pub(crate) fn cifar(labels: &[u8]) -> Vec<u8> {
 
 pub(crate) fn npy(shape: &str, values: &[u8]) -> Vec<u8> {
     let mut head = format!("{{'descr': '|u1', 'fortran_order': False, 'shape': {shape}, }}");
-    while (10 + head.len() + 1) % 64 != 0 {
+    while !(10 + head.len() + 1).is_multiple_of(64) {
         head.push(' ');
     }
     head.push('\n');

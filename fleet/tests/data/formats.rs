@@ -221,7 +221,10 @@ fn every_household_is_an_owner_unless_it_says_too_little() {
     };
     put("MAC000002.csv", meter("MAC000002", 1500, steady));
     put("MAC000003.csv", meter("MAC000003", 700, steady));
-    put("MAC000004.csv", meter("MAC000004", 1500, |at| if at % 3 == 0 { steady(at) } else { "0".into() }));
+    put(
+        "MAC000004.csv",
+        meter("MAC000004", 1500, |at| if at.is_multiple_of(3) { steady(at) } else { "0".into() }),
+    );
     put("MAC000005.csv", meter("MAC000005", 1500, |at| if at == 800 { "Null".into() } else { steady(at) }));
     let pool = data::load(Dataset::Meters, Some(folder.path()), &CODE).unwrap();
     assert_eq!(pool.note.as_deref(), Some("left out, since too short or mostly zero: MAC000003, MAC000004"));
@@ -270,8 +273,8 @@ fn made_up_clusters_are_alike_for_the_same_seed_and_can_be_told_apart() {
     // Nearest mean of the first half, on the second half.
     let (of, count) = classes(&pool.answers);
     let mut means = vec![vec![0.0f32; 144]; count as usize];
-    for at in 0..450 {
-        means[of[at] as usize]
+    for (at, class) in of.iter().enumerate().take(450) {
+        means[*class as usize]
             .iter_mut()
             .zip(pool.sample(at))
             .for_each(|(mean, value)| *mean += value / 150.0);
