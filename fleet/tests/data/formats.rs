@@ -286,5 +286,5 @@ fn made_up_clusters_are_alike_for_the_same_seed_and_can_be_told_apart() {
         (0..3).min_by(|a, b| distance(&means[*a], at).total_cmp(&distance(&means[*b], at))).unwrap()
     };
     let right = (450..900).filter(|at| nearest(*at) == of[*at] as usize).count();
-    assert!((405..450).contains(&right), "{right} of 450");
+    assert!(right >= 445, "{right} of 450");
 }
