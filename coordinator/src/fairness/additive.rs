@@ -1,4 +1,4 @@
-//! The inner-product utility, whose game is additive.
+//! The utilities whose game is additive: the inner product, and the projection.
 
 use super::Contributions;
 use pulp::{Arch, Simd, WithSimd};
@@ -15,10 +15,28 @@ const CACHED: usize = 1 << 17;
 
 /// φᵢ = cᵢ⟨Δθᵢ, g_N⟩ with U(S) = ⟨g_S, g_N⟩: player i adds the same to every coalition, so this is the
 /// Shapley value, exactly, without a Gram matrix. `coalition[i]` = cᵢ, `weights[i]` = pᵢ.
+pub(super) fn inner_product(updates: &[&[f32]], weights: &[f64], coalition: &[f64]) -> Contributions {
+    let products = products(updates, weights);
+    exactly(coalition.iter().zip(products).map(|(weight, product)| weight * product).collect())
+}
+
+/// The same in shares of ‖g_N‖² = Σ pᵢ⟨Δθᵢ, g_N⟩, with U(S) = ⟨g_S, g_N⟩/‖g_N‖²; 0 where there is no way to go.
+pub(super) fn projection(updates: &[&[f32]], weights: &[f64], coalition: &[f64]) -> Contributions {
+    let products = products(updates, weights);
+    let whole: f64 = weights.iter().zip(&products).map(|(weight, product)| weight * product).sum();
+    let share = |(weight, product)| if whole == 0.0 { 0.0 } else { weight * product / whole };
+    exactly(coalition.iter().zip(products).map(share).collect())
+}
+
+fn exactly(values: Vec<f64>) -> Contributions {
+    Contributions { standard_errors: vec![0.0; values.len()], values }
+}
+
+/// ⟨Δθᵢ, g_N⟩ of every node.
 ///
 /// Streams along the model's dimension in double precision: beside the updates there is only a span
 /// of g_N and N sums for each core at work.
-pub(super) fn contributions(updates: &[&[f32]], weights: &[f64], coalition: &[f64]) -> Contributions {
+pub(super) fn products(updates: &[&[f32]], weights: &[f64]) -> Vec<f64> {
     let dim = updates.first().map_or(0, |update| update.len());
     let span = (CACHED / updates.len().max(1)).clamp(SPAN_MIN, SPAN_MAX);
     // A fixed number of groups, so that the sums do not depend on the number of cores.
@@ -30,11 +48,7 @@ pub(super) fn contributions(updates: &[&[f32]], weights: &[f64], coalition: &[f6
             sum_over(updates, weights, range, span)
         })
         .collect();
-    let value = |i: usize| coalition[i] * parts.iter().map(|part| part[i]).sum::<f64>();
-    Contributions {
-        values: (0..updates.len()).map(value).collect(),
-        standard_errors: vec![0.0; updates.len()],
-    }
+    (0..updates.len()).map(|i| parts.iter().map(|part| part[i]).sum::<f64>()).collect()
 }
 
 /// The part of ⟨Δθᵢ, g_N⟩ that comes from a range of the dimension.

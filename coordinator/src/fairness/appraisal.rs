@@ -18,6 +18,9 @@ pub enum Utility {
     Accuracy,
     /// Not a Shapley value: U(N) − U(N∖{i}) of the cosine utility, as a cheap comparison.
     LeaveOneOut,
+    /// ⟨g_S, g_N⟩ / ‖g_N‖²: how far S alone goes along the way of all. Ours: additive like the inner product, and on the
+    /// cosine's scale, where the whole is worth 1.
+    Projection,
 }
 
 impl Utility {
@@ -34,6 +37,7 @@ impl Utility {
             Self::NegativeLoss => "negative-loss",
             Self::Accuracy => "accuracy",
             Self::LeaveOneOut => "leave-one-out",
+            Self::Projection => "projection",
         }
     }
 }

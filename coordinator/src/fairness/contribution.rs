@@ -33,8 +33,11 @@ pub fn contributions(
     check(updates, weights, appraisal)?;
     let coalition = coalition_weights(weights, appraisal.weighting);
     let contributions = match appraisal.utility {
-        Utility::InnerProduct => {
-            let contributions = additive::contributions(updates, weights, &coalition);
+        Utility::InnerProduct | Utility::Projection => {
+            let contributions = match appraisal.utility {
+                Utility::Projection => additive::projection(updates, weights, &coalition),
+                _ => additive::inner_product(updates, weights, &coalition),
+            };
             // Looked for only where it shows: the updates are not read once more for it.
             if contributions.values.iter().any(|value| !value.is_finite()) {
                 all_finite_updates(updates)?;

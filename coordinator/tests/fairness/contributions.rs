@@ -66,10 +66,24 @@ fn the_inner_product_has_its_closed_form_whatever_the_estimator() {
 }
 
 #[test]
+fn the_projection_is_the_inner_product_in_shares_of_the_whole() {
+    let (updates, weights) = (updates(6, 9000), [0.3, 0.1, 0.2, 0.15, 0.05, 0.2]);
+    let whole = sum(&updates, &weights, &[true; 6]);
+    let mut game = Rule::new(6, |s: &[bool]| dot(&sum(&updates, &weights, s), &whole) / dot(&whole, &whole));
+    let known = shapley::exact(&mut game).unwrap().values;
+    let appraisal = Appraisal { utility: Utility::Projection, ..Appraisal::default() };
+    let found = value(&updates, &weights, appraisal).unwrap();
+    assert_close(&found.values, &known, 1e-10);
+    assert!((found.values.iter().sum::<f64>() - 1.0).abs() < 1e-12, "the whole is worth 1");
+    let opposed = [vec![1.0f32, 0.0], vec![-1.0, 0.0]];
+    assert_eq!(value(&opposed, &[0.5, 0.5], appraisal).unwrap().values, [0.0, 0.0], "there is no way to go");
+}
+
+#[test]
 fn a_zero_update_contributes_nothing() {
     let mut updates = updates(5, 100);
     updates[3].fill(0.0);
-    for utility in [Utility::InnerProduct, Utility::Cosine, Utility::LeaveOneOut] {
+    for utility in [Utility::InnerProduct, Utility::Projection, Utility::Cosine, Utility::LeaveOneOut] {
         for estimator in ESTIMATORS {
             for weighting in [Weighting::Once, Weighting::Twice] {
                 let appraisal = Appraisal { utility, estimator, weighting, ..Appraisal::default() };

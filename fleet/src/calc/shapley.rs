@@ -114,7 +114,7 @@ mod tests {
             (
                 r#"{"updates":[[1]],"weights":[1],"utility":"fame"}"#,
                 "utility: unknown variant `fame`, expected one of `inner-product`, `cosine`, `negative-loss`, \
-                 `accuracy`, `leave-one-out`",
+                 `accuracy`, `leave-one-out`, `projection`",
             ),
             (r#"{"updates":[[1]],"weights":[1],"samples":0}"#, "samples = 0 must be at least 1"),
             (

@@ -138,9 +138,8 @@ fn rules(setup: &Setup) -> Result<federation::Settings, FleetError> {
             loss: setup.dataset.loss(),
             learning_rate: setup.learning_rate,
             optimiser: match (as_code, setup.dataset) {
-                (false, _) => Optimiser::None,
                 (true, Dataset::Cifar10 | Dataset::Hft | Dataset::Pathmnist) => Optimiser::Adam,
-                (true, _) => Optimiser::Momentum,
+                _ => Optimiser::Momentum,
             },
             ..Default::default()
         },

@@ -34,7 +34,7 @@ impl<'a> StreamedCosine<'a> {
         let squared = |factors: &[f64]| norms.iter().zip(factors).map(|(norm, f)| f * f * norm).collect();
         let (squares, masses): (Vec<f64>, Vec<f64>) = (squared(coalition), squared(weights));
         // ⟨Δθᵢ, g_N⟩; times pᵢ they sum up to ‖g_N‖².
-        let toward = additive::contributions(updates, weights, &vec![1.0; updates.len()]).values;
+        let toward = additive::products(updates, weights);
         let whole: f64 = weights.iter().zip(&toward).map(|(p, toward)| p * toward).sum();
         let vanished = cosine::vanishes(whole, masses.iter().sum());
         Self {
