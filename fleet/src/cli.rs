@@ -3,6 +3,8 @@
 use std::io;
 
 use evenhand_protocol::exit::Exit;
+use serde::de::value::{Error as NameError, StrDeserializer};
+use serde::de::{DeserializeOwned, IntoDeserializer};
 
 use crate::FleetError;
 use crate::bench::Bench;
@@ -84,4 +86,10 @@ impl Cli {
             }
         }
     }
+}
+
+/// The value that a configuration would give this name.
+pub(crate) fn by_name<T: DeserializeOwned>(name: &str) -> Result<T, NameError> {
+    let name: StrDeserializer<'_, NameError> = name.into_deserializer();
+    T::deserialize(name)
 }

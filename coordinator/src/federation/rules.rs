@@ -173,7 +173,8 @@ fn check_exploring(settings: &Settings) -> Result<(), RuleError> {
 
 /// Contributions of so many nodes at once.
 fn check_contribution(Settings { contribution, .. }: &Settings, nodes: u32) -> Result<(), RuleError> {
-    let additive = matches!(contribution.utility, Utility::InnerProduct | Utility::LeaveOneOut | Utility::Projection);
+    let additive =
+        matches!(contribution.utility, Utility::InnerProduct | Utility::LeaveOneOut | Utility::Projection);
     let many = nodes as usize > shapley::PLAYERS_MAX;
     if !additive && contribution.estimator == Estimator::Exact && many {
         return Err(RuleError::TooManyForExact { nodes, most: shapley::PLAYERS_MAX });

@@ -139,6 +139,17 @@ pub enum Optimiser {
     Adam,
 }
 
+impl Optimiser {
+    /// The name in configurations and JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Momentum => "momentum",
+            Self::Adam => "adam",
+        }
+    }
+}
+
 /// What is minimised, as it is written in configurations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -8,10 +8,9 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 use serde::Serialize;
-use serde::de::value::{Error as NameError, StrDeserializer};
-use serde::de::{DeserializeOwned, IntoDeserializer};
 
 use super::BenchError;
+use crate::cli::by_name;
 
 /// The size of the game.
 #[derive(Debug, clap::Args)]
@@ -37,12 +36,6 @@ pub struct ShapleyArgs {
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,
-}
-
-/// The value that a configuration would give this name.
-fn by_name<T: DeserializeOwned>(name: &str) -> Result<T, NameError> {
-    let name: StrDeserializer<'_, NameError> = name.into_deserializer();
-    T::deserialize(name)
 }
 
 #[derive(Serialize)]

@@ -2,8 +2,12 @@
 
 use std::path::PathBuf;
 
+use evenhand_coordinator::fairness::Utility;
+use evenhand_coordinator::federation::Optimiser;
+
 use super::contender::Contenders;
 use super::setup::{AsPublished, Contender, Setup};
+use crate::cli::by_name;
 use crate::corruption::Corruption;
 use crate::data::Dataset;
 
@@ -79,6 +83,12 @@ pub struct Overrides {
     /// η
     #[arg(long, value_name = "ETA")]
     pub learning_rate: Option<f64>,
+    /// What nodes make of their gradients: none, momentum or adam
+    #[arg(long, value_name = "NAME", value_parser = by_name::<Optimiser>)]
+    pub optimiser: Option<Optimiser>,
+    /// What a coalition of updates is worth: cosine, projection, inner-product or leave-one-out
+    #[arg(long, value_name = "NAME", value_parser = by_name::<Utility>)]
+    pub utility: Option<Utility>,
     /// Nodes drawn in a round
     #[arg(long, value_name = "K")]
     pub k: Option<usize>,
@@ -129,6 +139,8 @@ impl ExperimentArgs {
             rounds: own.rounds.unwrap_or(base.rounds),
             batch: own.batch.unwrap_or(base.batch),
             learning_rate: own.learning_rate.unwrap_or(base.learning_rate),
+            optimiser: own.optimiser.unwrap_or(base.optimiser),
+            utility: own.utility.unwrap_or(base.utility),
             k: own.k.unwrap_or(base.k),
             temperature: own.temperature.unwrap_or(base.temperature),
             window: own.window.unwrap_or(base.window),
@@ -153,6 +165,7 @@ fn check(setup: &Setup) -> Result<(), SettingError> {
         ("watched", (1..=nodes).contains(&setup.watched), format!("between 1 and the {nodes} nodes")),
         ("window", setup.window >= 1, "at least 1 round".into()),
         ("learning-rate", positive(setup.learning_rate), "a number above 0".into()),
+        ("utility", !setup.utility.is_scored(), "one of updates alone; there are no validation data".into()),
         ("temperature", positive(setup.temperature), "a number above 0".into()),
         ("strictness", setup.strictness > 0.0 && setup.strictness < 1.0, "between 0 and 1".into()),
         ("level", (0.0..=1.0).contains(&setup.level), "between 0 and 1".into()),

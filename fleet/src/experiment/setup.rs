@@ -1,5 +1,7 @@
 //! What one trial is: everything that its figures depend on.
 
+use evenhand_coordinator::fairness::Utility;
+use evenhand_coordinator::federation::Optimiser;
 use serde::{Deserialize, Serialize};
 
 use crate::corruption::Corruption;
@@ -26,6 +28,10 @@ pub struct Setup {
     pub batch: usize,
     /// η.
     pub learning_rate: f64,
+    /// What nodes make of their gradients.
+    pub optimiser: Optimiser,
+    /// What a coalition of updates is worth.
+    pub utility: Utility,
     /// Nodes drawn in a round.
     pub k: usize,
     /// β.

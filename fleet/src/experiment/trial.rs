@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use clap::ValueEnum;
 use evenhand_coordinator::fairness::{Appraisal, Estimator, SamplerKind, Weighting};
 use evenhand_coordinator::federation::{
-    self, Blueprint, Exploitation, Exploration, General, Optimiser, RuleKind, Rules, Training,
+    self, Blueprint, Exploitation, Exploration, General, RuleKind, Rules, Training,
 };
 use evenhand_coordinator::strategy::StrategyKind;
 use evenhand_models::{LoadOptions, Loss, Model};
@@ -30,6 +29,9 @@ use crate::watch::Watch;
 
 /// Rounds begin so far apart that whoever comes or goes is heard of before the next.
 const ROUND_INTERVAL_MS: u32 = 200;
+
+/// Coalitions of each size that a contribution is estimated from: so many that what is left of its error is the data's.
+const SAMPLES: usize = 256;
 
 /// Runs a trial on the pool its seed chose; `on_round` is told of every round.
 pub fn run(
@@ -118,9 +120,10 @@ fn rules(setup: &Setup) -> Result<federation::Settings, FleetError> {
             estimator: Estimator::StratifiedIndependent,
             samples: 1,
             weighting: Weighting::Twice,
+            utility: setup.utility,
             ..Default::default()
         },
-        false => Appraisal::default(),
+        false => Appraisal { utility: setup.utility, samples: SAMPLES, ..Default::default() },
     };
     let nodes = setup.nodes as u32;
     Ok(federation::Settings {
@@ -137,10 +140,7 @@ fn rules(setup: &Setup) -> Result<federation::Settings, FleetError> {
         training: Training {
             loss: setup.dataset.loss(),
             learning_rate: setup.learning_rate,
-            optimiser: match (as_code, setup.dataset) {
-                (true, Dataset::Cifar10 | Dataset::Hft | Dataset::Pathmnist) => Optimiser::Adam,
-                _ => Optimiser::Momentum,
-            },
+            optimiser: setup.optimiser,
             ..Default::default()
         },
         contribution: appraisal,
@@ -221,10 +221,7 @@ fn settings(setup: &Setup) -> Settings {
         seed: setup.seed,
         transport: "memory".into(),
         codec: "f32".into(),
-        strategy: setup
-            .contender
-            .to_possible_value()
-            .map_or_else(String::new, |value| value.get_name().into()),
+        strategy: setup.contender.name().into(),
         sampler: format!("{:?}", sampler(setup.contender, setup.as_published == AsPublished::Code)),
         temperature: setup.temperature,
         window: setup.window,

@@ -17,6 +17,8 @@ fn setup(corruption: Corruption, as_published: AsPublished) -> Setup {
         rounds: 99,
         batch: 6,
         learning_rate: 2e-3,
+        optimiser: Default::default(),
+        utility: Default::default(),
         k: 4,
         temperature: 1.0 / 150.0,
         window: 15,
