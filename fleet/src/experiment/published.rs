@@ -23,7 +23,8 @@ impl Setup {
             Dataset::Mnist => (3, 2e-3),
             Dataset::Cifar10 => (6, 2e-4),
             Dataset::Hft => (14, 2e-4),
-            Dataset::Electricity | Dataset::Meters => (4, 2e-3),
+            Dataset::Electricity => (4, 2e-4),
+            Dataset::Meters => (4, 2e-3),
             Dataset::Pathmnist => (7, 2e-3),
             Dataset::Synthetic => (4, 0.05),
         };
@@ -37,7 +38,7 @@ impl Setup {
             rounds: if dataset == Dataset::Mnist { 130 } else { 150 },
             batch,
             learning_rate,
-            optimiser: optimiser(dataset, as_published),
+            optimiser: optimiser(dataset),
             utility: Utility::Cosine,
             k: 12,
             temperature: 1.0 / 150.0,
@@ -111,12 +112,13 @@ impl Setup {
     }
 }
 
-/// The text says SGD. Without momentum, η is too small for the accuracies it reports (on MNIST 0.38 instead of 0.61), so the
-/// momentum of the code is taken for both; the code uses Adam on three of the data sets.
-fn optimiser(dataset: Dataset, as_published: AsPublished) -> Optimiser {
-    match (as_published, dataset) {
-        (AsPublished::Code, Dataset::Cifar10 | Dataset::Hft | Dataset::Pathmnist) => Optimiser::Adam,
-        _ => Optimiser::Momentum,
+/// The text says SGD, but with the plain gradient the published η are too small: MNIST ends at an accuracy of 0.38 instead of
+/// 0.61, and CIFAR-10 does not begin to learn. So the optimisers of the code are taken for both.
+fn optimiser(dataset: Dataset) -> Optimiser {
+    match dataset {
+        Dataset::Cifar10 | Dataset::Hft | Dataset::Pathmnist => Optimiser::Adam,
+        Dataset::Mnist | Dataset::Electricity | Dataset::Meters => Optimiser::Momentum,
+        Dataset::Synthetic => Optimiser::None,
     }
 }
 

@@ -14,6 +14,9 @@ use rayon::prelude::*;
 
 pub use self::households::Households;
 
+/// Of a meter's mean: errors in shares of less than this would be errors in shares of nothing.
+const MEASURED_MIN: f64 = 0.05;
+
 /// How well the model that a node holds does on what comes next; NaN where that has no meaning.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Online {
@@ -115,14 +118,15 @@ impl Questions {
         let (outputs, _) = trainer.forward(weights, &self.batch.inputs, &self.batch.shape)?;
         let error = |((output, target), (mean, deviation)): ((&f32, &f32), &(f64, f64))| {
             let measured = mean + deviation * f64::from(*target);
-            (deviation * f64::from(output - target) / measured).abs()
+            let counts = measured.abs() >= MEASURED_MIN * mean.abs();
+            counts.then(|| (deviation * f64::from(output - target) / measured).abs())
         };
-        let errors = outputs.iter().zip(targets).zip(&self.scales).map(error);
+        let errors: Vec<f64> = outputs.iter().zip(targets).zip(&self.scales).filter_map(error).collect();
         let squares = outputs.iter().zip(targets).map(|(output, target)| f64::from(output - target).powi(2));
         let count = targets.len() as f64;
         Ok(Online {
             loss: squares.sum::<f64>() / count,
-            mape: errors.sum::<f64>() / count,
+            mape: errors.iter().sum::<f64>() / errors.len() as f64,
             ..Online::UNKNOWN
         })
     }
