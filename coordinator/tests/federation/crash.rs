@@ -6,6 +6,7 @@ use evenhand_coordinator::fairness::{Estimator, SamplerKind, Utility};
 use evenhand_coordinator::federation::{
     Blueprint, Closed, Dispatch, Effect, Federation, Input, RoundRecord, Rules, Saved, Settings, Task, Tick,
 };
+use evenhand_coordinator::strategy::StrategyKind;
 use evenhand_protocol::identity::{Digest, NodeId};
 use evenhand_protocol::message::{Answer, Phase, Status};
 use rand::{RngExt, SeedableRng};
@@ -206,4 +207,65 @@ fn killed_again_and_again_it_still_ends_as_the_undisturbed_run() {
         kills += run.kills;
     }
     assert!(kills >= 500, "{kills} kills");
+}
+
+const STRATEGIES: [StrategyKind; 7] = [
+    StrategyKind::Evenhand,
+    StrategyKind::FedAvg,
+    StrategyKind::QFfl,
+    StrategyKind::Fgfl,
+    StrategyKind::Gog,
+    StrategyKind::Standalone,
+    StrategyKind::Cons,
+];
+
+fn played_by(strategy: StrategyKind) -> Settings {
+    let mut rules = rules(SamplerKind::WithoutReplacement);
+    rules.federation.strategy = strategy;
+    rules.federation.rounds = 16;
+    rules
+}
+
+#[test]
+fn every_strategy_survives_being_killed_between_any_two_effects() {
+    for strategy in STRATEGIES {
+        let calm = Run::start(played_by(strategy)).finish(|_| false);
+        let own = |run: &Run| run.log.values().last().unwrap().own.clone();
+        for at in 1..=calm.effects {
+            let run = Run::start(played_by(strategy)).finish(|effect| effect == at);
+            assert_eq!(run.records(), calm.records(), "killed at effect {at} with {strategy:?}");
+            assert_eq!(run.federation.weights(), calm.federation.weights());
+            assert_eq!(own(&run), own(&calm));
+        }
+    }
+}
+
+#[test]
+fn every_strategy_can_be_recomputed_from_its_records() {
+    for strategy in STRATEGIES {
+        let rules = played_by(strategy);
+        let run = Run::start(rules.clone()).finish(|_| false);
+        let mut federation = fresh(&rules);
+        for closed in run.log.values() {
+            federation = federation.replay(&closed.record, closed.received(), None).unwrap();
+        }
+        assert_eq!(federation.weights(), run.federation.weights(), "{strategy:?}");
+    }
+}
+
+/// The reward is a node's own where the strategy says so: nobody is handed another's model, or the one of all.
+#[test]
+fn a_model_of_one_s_own_goes_to_nobody_else() {
+    for strategy in [StrategyKind::Fgfl, StrategyKind::Standalone, StrategyKind::Cons] {
+        let run = Run::start(played_by(strategy)).finish(|_| false);
+        // In the last round everybody was asked, with what the round before had left to each.
+        let before = &run.log[&15];
+        for (node, own) in run.nodes.iter().zip(&before.own) {
+            assert_eq!(node.weights, own.values(), "{strategy:?}");
+            assert_ne!(own.digest(), before.weights.digest(), "{strategy:?}");
+        }
+        let digests: std::collections::BTreeSet<String> =
+            before.own.iter().map(|own| own.digest().to_string()).collect();
+        assert_eq!(digests.len(), NODES, "{strategy:?}");
+    }
 }
