@@ -379,7 +379,7 @@ fn the_page_is_well_formed_and_needs_nothing_but_itself() {
 
 fn scope() -> Scope {
     let (contenders, corruptions) = (Contender::all(), paper::CORRUPTIONS.to_vec());
-    Scope { contenders, corruptions, as_published: AsPublished::Paper, seed: 1 }
+    Scope { contenders, corruptions, as_published: AsPublished::Paper, questions: 0, seed: 1 }
 }
 
 #[test]

@@ -45,6 +45,7 @@ impl Setup {
             window: 15,
             watched: 10,
             strictness: 0.7,
+            questions: 0,
             seed,
             shuffled: false,
         };
@@ -108,6 +109,7 @@ impl Setup {
             ("window", self.window.to_string()),
             ("watched", self.watched.to_string()),
             ("strictness", self.strictness.to_string()),
+            ("questions", self.questions.to_string()),
         ]
     }
 }

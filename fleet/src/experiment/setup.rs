@@ -42,6 +42,9 @@ pub struct Setup {
     pub watched: usize,
     /// α.
     pub strictness: f64,
+    /// Samples of the next round on which models are scored, at most: a random choice, the same for all; 0 for all of them.
+    #[serde(default)]
+    pub questions: usize,
     /// Of everything random.
     pub seed: u64,
     /// A negative control: from the end of exploring on, every reward goes to another node than was drawn.

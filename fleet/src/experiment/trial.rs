@@ -56,7 +56,7 @@ pub fn run(
         seats: seats.collect::<Result<_, _>>()?,
         carriage: Carriage::Whole,
     };
-    let outlook = Ahead { stream, next: 1 };
+    let outlook = Ahead { stream, next: 1, questions: setup.questions, seed: setup.seed };
     let loss = loss(setup.dataset);
     let observer = Observer::new(model, loss, setup.nodes, Arc::clone(&weights), Box::new(outlook));
     let progress = Progress::new(std::io::sink(), Style::Silent);
@@ -236,6 +236,9 @@ fn settings(setup: &Setup) -> Settings {
 struct Ahead {
     stream: Arc<Stream>,
     next: u32,
+    /// Samples, at most; 0 for all.
+    questions: usize,
+    seed: u64,
 }
 
 impl Outlook for Ahead {
@@ -244,9 +247,15 @@ impl Outlook for Ahead {
             return None;
         }
         let clean = self.stream.clean(self.next);
-        self.next += 1;
         let scales = clean.scales.iter().map(|(mean, deviation)| (f64::from(*mean), f64::from(*deviation)));
-        Some(Questions { batch: clean.batch, scales: scales.collect() })
+        let all = Questions { batch: clean.batch, scales: scales.collect() };
+        let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
+        rng.set_stream(self.next.into());
+        self.next += 1;
+        Some(match self.questions {
+            0 => all,
+            most => all.thinned(most, &mut rng),
+        })
     }
 }
 

@@ -3,7 +3,6 @@
 use evenhand_models::{Batch, Targets};
 use evenhand_node::source::household::Household;
 use evenhand_node::window::{Series, SeriesSettings};
-use rand::seq::index;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 use rayon::prelude::*;
@@ -49,10 +48,10 @@ impl Outlook for Households {
         let count = self.readings_a_round;
         let parts: Vec<Ahead> =
             self.houses.par_iter_mut().filter_map(|house| house.next_batch(count)).collect();
-        let ahead = parts.into_iter().reduce(Ahead::unite)?.thinned(SAMPLES_MAX, &mut self.rng);
+        let ahead = parts.into_iter().reduce(Ahead::unite)?;
         let batch =
             Batch { inputs: ahead.inputs, shape: ahead.shape, targets: Targets::Values(ahead.targets) };
-        Some(Questions { batch, scales: ahead.scales })
+        Some(Questions { batch, scales: ahead.scales }.thinned(SAMPLES_MAX, &mut self.rng))
     }
 }
 
@@ -93,27 +92,5 @@ impl Ahead {
         self.targets.extend(more.targets);
         self.scales.extend(more.scales);
         self
-    }
-
-    /// At most `samples_max` samples, chosen without replacement.
-    fn thinned(self, samples_max: usize, rng: &mut ChaCha8Rng) -> Self {
-        let samples = self.targets.len();
-        if samples <= samples_max {
-            return self;
-        }
-        let length = self.inputs.len() / samples;
-        let chosen = index::sample(rng, samples, samples_max);
-        let mut shape = self.shape.clone();
-        shape[0] = samples_max;
-        Self {
-            inputs: chosen
-                .iter()
-                .flat_map(|sample| &self.inputs[sample * length..][..length])
-                .copied()
-                .collect(),
-            shape,
-            targets: chosen.iter().map(|sample| self.targets[sample]).collect(),
-            scales: chosen.iter().map(|sample| self.scales[sample]).collect(),
-        }
     }
 }

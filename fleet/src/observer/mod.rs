@@ -10,6 +10,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use evenhand_models::{Batch, Loss, Model, ModelError, Targets, Trainer};
+use rand::seq::index;
+use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
 pub use self::households::Households;
@@ -109,6 +111,31 @@ impl Observer {
 }
 
 impl Questions {
+    /// At most `samples_max` samples, chosen without replacement.
+    pub fn thinned(self, samples_max: usize, rng: &mut ChaCha8Rng) -> Self {
+        let samples = self.batch.samples();
+        if samples <= samples_max {
+            return self;
+        }
+        let Batch { inputs, mut shape, targets } = self.batch;
+        let length = inputs.len() / samples;
+        let chosen = index::sample(rng, samples, samples_max).into_vec();
+        shape[0] = samples_max;
+        let batch = Batch {
+            inputs: chosen.iter().flat_map(|at| &inputs[at * length..][..length]).copied().collect(),
+            shape,
+            targets: match targets {
+                Targets::Values(values) => Targets::Values(of(&chosen, &values)),
+                Targets::Classes(classes) => Targets::Classes(of(&chosen, &classes)),
+                Targets::Chosen { columns, values } => {
+                    Targets::Chosen { columns: of(&chosen, &columns), values: of(&chosen, &values) }
+                }
+            },
+        };
+        let scales = if self.scales.is_empty() { Vec::new() } else { of(&chosen, &self.scales) };
+        Self { batch, scales }
+    }
+
     fn score(&self, trainer: &mut Trainer, loss: Loss, weights: &[f32]) -> Result<Online, ModelError> {
         let Targets::Values(targets) = &self.batch.targets else {
             let found = trainer.evaluate(weights, &self.batch, loss)?;
@@ -130,4 +157,9 @@ impl Questions {
             ..Online::UNKNOWN
         })
     }
+}
+
+/// The chosen ones of all, in the order of the choice.
+fn of<T: Copy>(chosen: &[usize], all: &[T]) -> Vec<T> {
+    chosen.iter().map(|at| all[*at]).collect()
 }

@@ -39,6 +39,7 @@ pub fn run(args: &PaperArgs) -> Result<Exit, FleetError> {
         contenders: args.strategy.0.clone(),
         corruptions: if args.corruption.is_empty() { CORRUPTIONS.to_vec() } else { args.corruption.clone() },
         as_published: args.lab.as_published,
+        questions: args.lab.questions,
         seed: args.lab.seed,
     };
     let plans: Vec<Plan> = datasets.iter().flat_map(|&dataset| plans(args.table, dataset, &scope)).collect();

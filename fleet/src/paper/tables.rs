@@ -25,6 +25,8 @@ pub struct Scope {
     pub corruptions: Vec<Corruption>,
     /// Whom to follow.
     pub as_published: AsPublished,
+    /// Samples on which models are scored in a round, at most; 0 for all.
+    pub questions: usize,
     /// Of the first trial.
     pub seed: u64,
 }
@@ -56,7 +58,9 @@ struct Asked<'a> {
 
 impl Asked<'_> {
     fn setup(&self, corruption: Corruption, contender: Contender) -> Setup {
-        Setup::published(self.dataset, corruption, contender, self.scope.as_published, self.scope.seed)
+        let Scope { as_published, seed, questions, .. } = *self.scope;
+        let published = Setup::published(self.dataset, corruption, contender, as_published, seed);
+        Setup { questions, ..published }
     }
 
     fn contenders(&self, wanted: impl Fn(Contender) -> bool) -> impl Iterator<Item = Contender> {

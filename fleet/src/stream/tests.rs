@@ -19,6 +19,7 @@ fn setup(corruption: Corruption, as_published: AsPublished) -> Setup {
         learning_rate: 2e-3,
         optimiser: Default::default(),
         utility: Default::default(),
+        questions: 0,
         k: 4,
         temperature: 1.0 / 150.0,
         window: 15,
