@@ -46,7 +46,7 @@ impl<W: Write> Watch<W> {
             ids,
             positions,
             observer,
-            given: Given { latest: initial, own: Vec::new() },
+            given: Given { latest: initial, own: BTreeMap::new() },
             mistaken: None,
             rounds: Vec::new(),
             p_value: None,
@@ -92,8 +92,7 @@ impl<W: Write> Watch<W> {
             round.drawn.iter_mut().for_each(|node| *node = receivers[*node]);
         }
         round.drawn.sort_unstable();
-        let own = closed.own.iter().map(|own| own.shared()).collect();
-        let next = Given { latest: closed.weights.shared(), own };
+        let next = Given { latest: closed.weights.shared(), own: self.own(closed) };
         let given = std::mem::replace(&mut self.given, next);
         let online = self.observer.round(round.round, &round.drawn, &given)?;
         round.online_losses = online.iter().map(|online| online.loss).collect();
@@ -103,6 +102,14 @@ impl<W: Write> Watch<W> {
         self.progress.round(&self.settings, &self.ids, &round, self.p_value);
         self.rounds.push(round);
         Ok(())
+    }
+
+    /// Every node's own model by position, from those by column.
+    fn own(&self, closed: &Closed) -> BTreeMap<usize, Arc<[f32]>> {
+        let by_name = closed.record.nodes.iter().zip(&closed.own);
+        by_name
+            .filter_map(|(node, own)| Some((*self.positions.get(node.node.as_str())?, own.shared())))
+            .collect()
     }
 
     /// Says what the run is waiting for.

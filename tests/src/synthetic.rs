@@ -151,6 +151,7 @@ fn record(all: &mut [Node], round: u32, exploring: u32, rng: &mut Lehmer) -> Rou
         closed: Tick(1_790_000_004_000 + u64::from(round) * 60_000),
         weights_before: Digest::of(&(round - 1).to_le_bytes()),
         weights_after: Digest::of(&round.to_le_bytes()),
+        own_after: None,
         temperature: 0.7 / count,
         loss: Some(loss),
         verdict: (measuring || round.is_multiple_of(10)).then(|| Judgement {

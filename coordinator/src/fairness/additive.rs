@@ -1,6 +1,7 @@
 //! The utilities whose game is additive: the inner product, and the projection.
 
 use super::Contributions;
+use super::game::cosine::vanishes;
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -24,7 +25,12 @@ pub(super) fn inner_product(updates: &[&[f32]], weights: &[f64], coalition: &[f6
 pub(super) fn projection(updates: &[&[f32]], weights: &[f64], coalition: &[f64]) -> Contributions {
     let products = products(updates, weights);
     let whole: f64 = weights.iter().zip(&products).map(|(weight, product)| weight * product).sum();
-    let share = |(weight, product)| if whole == 0.0 { 0.0 } else { weight * product / whole };
+    let processor = Arch::new();
+    let square = |update: &&[f32]| processor.dispatch(SquaredNorm(update));
+    let mass: f64 =
+        updates.iter().zip(weights).map(|(update, weight)| weight * weight * square(update)).sum();
+    let nowhere = vanishes(whole, mass);
+    let share = |(weight, product)| if nowhere { 0.0 } else { weight * product / whole };
     exactly(coalition.iter().zip(products).map(share).collect())
 }
 

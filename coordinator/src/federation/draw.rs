@@ -129,7 +129,8 @@ fn columns(roster: &Roster, wanted: impl Fn(&Member) -> bool) -> impl Iterator<I
 
 /// One round's work for one member of its draw, with the latest model.
 ///
-/// It shares the weights with all other tasks of the round, so that a thousand tasks cost one model.
+/// It shares the weights with whoever else is given the same, so that a thousand tasks cost one model; where every node has
+/// a model of its own, as many as there are nodes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Task {
     round: u32,

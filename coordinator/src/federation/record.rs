@@ -48,6 +48,8 @@ pub struct RoundRecord {
     pub weights_before: Digest,
     /// Digest of θ_t; the same if no update arrived.
     pub weights_after: Digest,
+    /// Digest of all models that nodes have of their own, by column; none where the strategy gives them none.
+    pub own_after: Option<Digest>,
     /// β.
     pub temperature: f64,
     /// Σ pᵢ · loss of node i; none if no update arrived.

@@ -4,7 +4,7 @@ use std::ops::Deref;
 
 use serde::{Deserialize, Serialize};
 
-use super::settings::Settings;
+use super::settings::{Optimiser, Settings};
 use crate::fairness::{Estimator, Utility, shapley};
 use crate::strategy::{Baseline, StrategyKind};
 
@@ -69,6 +69,14 @@ pub enum RuleError {
         /// Where.
         section: &'static str,
     },
+    /// Epochs have a memory of their own.
+    #[error(
+        "training.optimiser = \"{optimiser}\" is for plain gradients; set training.local_epochs = 0, or optimiser = \"none\" and training.local_momentum"
+    )]
+    OptimiserOfEpochs {
+        /// As written.
+        optimiser: &'static str,
+    },
     /// A digest that is none.
     #[error(
         "admission.token_sha256 must be 64 hexadecimal digits; make them with: printf %s TOKEN | sha256sum"
@@ -128,6 +136,9 @@ fn check_training(Settings { training, .. }: &Settings) -> Result<(), RuleError>
     let momentum = training.momentum;
     within("training.momentum", momentum.into(), (0.0..1.0).contains(&momentum), "at least 0 and below 1")?;
     if training.local_epochs > 0 {
+        if training.optimiser != Optimiser::None {
+            return Err(RuleError::OptimiserOfEpochs { optimiser: training.optimiser.name() });
+        }
         positive("training.local_learning_rate", training.local_learning_rate.into())?;
         let momentum = training.local_momentum;
         let holds = (0.0..1.0).contains(&momentum);

@@ -137,6 +137,10 @@ impl Federation {
             wrong(round.draw.round() == shared.round, "the open round is not the latest")?;
             wrong(round.draw.is_sound(members), "a draw of nodes that are not enrolled")?;
         }
+        wrong(
+            shared.strategy.kind() == shared.rules.federation.strategy,
+            "another strategy than its rules name",
+        )?;
         let dimension = shared.latest.values().len();
         let fits = shared.own.iter().all(|own| own.values().len() == dimension);
         wrong(fits && shared.own.len() <= members, "models of nobody, or of another shape")?;

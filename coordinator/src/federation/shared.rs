@@ -108,6 +108,7 @@ impl Shared {
     /// Opens a round on `draw`: saved first, then announced.
     pub(super) fn open(&mut self, draw: Draw, now: Tick, out: &mut Outbox) -> Stage {
         self.round = draw.round();
+        self.equip_newcomers();
         let deadline = now.plus_ms(self.rules.federation.round_deadline_ms);
         let round = Round::new(draw, now, Some(deadline));
         out.persist = true;
@@ -130,6 +131,18 @@ impl Shared {
         let (member, task) = round.draw.task(place, holds, self.model(asked), &self.rules, left)?;
         let node = self.roster.member(member).id().clone();
         Some(Effect::Publish { node, dispatch: Dispatch::Train(task) })
+    }
+
+    /// Where nodes have models of their own, whoever joins begins with that of the node the strategy thinks least of: the
+    /// model of all would be a reward for coming back under another name.
+    fn equip_newcomers(&mut self) {
+        let strategy = self.strategy.get();
+        let opinions = (0..self.own.len()).filter_map(|column| Some((strategy.opinion(column)?, column)));
+        let least = opinions.min_by(|a, b| a.0.total_cmp(&b.0));
+        let model = least.map_or(&self.latest, |(_, column)| &self.own[column]).clone();
+        if !self.own.is_empty() {
+            self.own.resize(self.roster.members().len(), model);
+        }
     }
 
     /// The model that a member is given when it is asked.
@@ -203,11 +216,13 @@ impl Shared {
     /// θ_t and whatever models nodes have of their own, if they are finite.
     fn merge(&mut self, harvest: &Harvest, told: Option<&Contributions>) -> Result<Merged, Cause> {
         let columns: Vec<usize> = harvest.arrivals.iter().map(|(column, _)| *column).collect();
+        let asked: Vec<usize> = harvest.draw.asked().iter().map(|asked| asked.member).collect();
         let losses: Vec<f64> = harvest.arrivals.iter().map(|(_, accepted)| accepted.loss().into()).collect();
         let merged = self.strategy.get_mut().merge(&Harvested {
             latest: &self.latest,
             own: &self.own,
             members: self.roster.members().len(),
+            asked: &asked,
             columns: &columns,
             updates: &harvest.updates(),
             shares: &harvest.shares,
@@ -311,6 +326,7 @@ impl Shared {
             closed: now,
             weights_before,
             weights_after: self.latest.digest(),
+            own_after: own_digest(&self.own),
             temperature,
             loss,
             verdict,
@@ -321,6 +337,12 @@ impl Shared {
         out.persist = true;
         (!self.is_done()).then_some(until)
     }
+}
+
+/// One digest of all models that nodes have of their own; none where they have none.
+fn own_digest(own: &[Weights]) -> Option<Digest> {
+    let digests: Vec<u8> = own.iter().flat_map(|own| own.digest().0).collect();
+    (!own.is_empty()).then(|| Digest::of(&digests))
 }
 
 /// What came of a round.

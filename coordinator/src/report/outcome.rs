@@ -329,10 +329,16 @@ impl Outcome {
         measured.then(|| measures::recall(&standings, &noisier)).flatten()
     }
 
+    /// φ of the rounds in which everybody took part.
+    fn explored(&self) -> impl Iterator<Item = &Vec<f64>> {
+        let exploring = self.rounds.iter().filter(|round| round.stage == Stage::Exploring);
+        exploring.filter_map(|round| round.contributions.as_ref())
+    }
+
     fn henze_zirkler(&self) -> Option<NormalityFigures> {
         let (nodes, watched) = (self.members.len(), self.settings.watched.min(self.members.len()));
         let columns: Vec<usize> = (0..watched).map(|column| column * nodes / watched).collect();
-        let contributions = self.rounds.iter().filter_map(|round| round.contributions.as_ref());
+        let contributions = self.explored();
         let rows: Vec<Vec<f64>> =
             contributions.map(|row| columns.iter().map(|&column| row[column]).collect()).collect();
         let test = measures::henze_zirkler(&rows).ok()?;
@@ -340,8 +346,7 @@ impl Outcome {
     }
 
     fn autocorrelation(&self) -> Option<f64> {
-        let rows: Vec<&Vec<f64>> =
-            self.rounds.iter().filter_map(|round| round.contributions.as_ref()).collect();
+        let rows: Vec<&Vec<f64>> = self.explored().collect();
         let of_node = |node: usize| {
             let values: Vec<f64> = rows.iter().map(|row| row[node]).collect();
             measures::autocorrelation(&values, 1)?.by_lag.get(1).copied()

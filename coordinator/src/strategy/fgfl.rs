@@ -55,45 +55,61 @@ impl Strategy for Fgfl {
     }
 
     /// # Formula
-    /// uᵢ = ΓΔθᵢ/‖Δθᵢ‖ and u_N = Σ rᵢuᵢ. Then rᵢ ← a·rᵢ + (1 − a)·cos(uᵢ, u_N), not below 0 and scaled to sum to 1, and
-    /// θᵢ ← θᵢ − the qᵢ largest entries of u_N, with qᵢ = ⌊dim · tanh(b·rᵢ) / maxⱼ tanh(b·rⱼ)⌋ and altruism b.
+    /// uᵢ = ΓΔθᵢ/‖Δθᵢ‖ and u_N = Σ rᵢuᵢ. Then rᵢ ← a·rᵢ + (1 − a)·cos(uᵢ, u_N), with 0 for the cosine of whoever sent
+    /// nothing, not below 0 and scaled to sum to 1; and for those who sent something θᵢ ← θᵢ − the qᵢ largest entries of u_N, with
+    /// qᵢ = ⌊dim · tanh(b·rᵢ) / maxⱼ tanh(b·rⱼ)⌋ and altruism b.
     fn merge(&mut self, round: &Harvested<'_>) -> Merged {
         self.enrol(round.members);
         let norms: Vec<f64> = round.updates.iter().map(|update| dot(update, update).sqrt()).collect();
-        let scales = round.columns.iter().zip(&norms).map(|(column, norm)| {
-            if *norm > 0.0 { self.reputations[*column] * self.update_norm / norm } else { 0.0 }
-        });
+        let whole = self.whole(round, &norms);
+        self.judge(round, &norms, &whole);
+        let full = round.latest.values().iter().zip(&whole).map(|(value, by)| f64::from(*value) - by);
+        Merged { latest: weights(full), own: self.reward(round, &whole) }
+    }
+}
+
+impl Fgfl {
+    /// u_N.
+    fn whole(&self, round: &Harvested<'_>, norms: &[f64]) -> Vec<f64> {
         let mut whole = vec![0.0f64; round.latest.values().len()];
-        for (update, scale) in round.updates.iter().zip(scales) {
+        for ((column, update), norm) in round.columns.iter().zip(round.updates).zip(norms) {
+            let scale = if *norm > 0.0 { self.reputations[*column] * self.update_norm / norm } else { 0.0 };
             for (sum, value) in whole.iter_mut().zip(*update) {
                 *sum += scale * f64::from(*value);
             }
         }
-        let whole_norm = whole.iter().map(|value| value * value).sum::<f64>().sqrt();
-        for ((column, update), norm) in round.columns.iter().zip(round.updates).zip(&norms) {
-            let product: f64 = update.iter().zip(&whole).map(|(a, b)| f64::from(*a) * b).sum();
-            let length = norm * whole_norm;
-            let cosine = if length > 0.0 { product / length } else { 0.0 };
+        whole
+    }
+
+    /// rᵢ.
+    fn judge(&mut self, round: &Harvested<'_>, norms: &[f64], whole: &[f64]) {
+        let length = whole.iter().map(|value| value * value).sum::<f64>().sqrt();
+        self.reputations.iter_mut().for_each(|reputation| *reputation *= self.kept);
+        for ((column, update), norm) in round.columns.iter().zip(round.updates).zip(norms) {
+            let product: f64 = update.iter().zip(whole).map(|(a, b)| f64::from(*a) * b).sum();
+            let cosine = if norm * length > 0.0 { product / (norm * length) } else { 0.0 };
             let reputation = &mut self.reputations[*column];
-            *reputation = (self.kept * *reputation + (1.0 - self.kept) * cosine).max(0.0);
+            *reputation = (*reputation + (1.0 - self.kept) * cosine).max(0.0);
         }
         self.normalise();
+    }
 
+    /// θᵢ.
+    fn reward(&self, round: &Harvested<'_>, whole: &[f64]) -> Vec<Weights> {
         let mut order: Vec<usize> = (0..whole.len()).collect();
         order.sort_by(|&a, &b| whole[b].abs().total_cmp(&whole[a].abs()));
         let generosity: Vec<f64> = self.reputations.iter().map(|r| (self.altruism * r).tanh()).collect();
         let most = generosity.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
-        let rewarded = |column: usize| -> Weights {
+        let mut own: Vec<Weights> = (0..round.members).map(|column| round.model(column).clone()).collect();
+        for &column in round.columns {
             let entries = (whole.len() as f64 * generosity[column] / most) as usize;
-            let mut values = round.model(column).values().to_vec();
+            let mut values = own[column].values().to_vec();
             for &entry in order.iter().take(entries) {
                 values[entry] = (f64::from(values[entry]) - whole[entry]) as f32;
             }
-            Weights::new(values.into())
-        };
-        let own = (0..round.members).map(rewarded).collect();
-        let full = round.latest.values().iter().zip(&whole).map(|(value, by)| f64::from(*value) - by);
-        Merged { latest: weights(full), own }
+            own[column] = Weights::new(values.into());
+        }
+        own
     }
 }
 

@@ -42,15 +42,18 @@ impl Strategy for Gog {
     }
 
     /// # Formula
-    /// For the drawn nodes, relevanceᵢ ← a·relevanceᵢ + (1 − a)·φᵢ, and θ_t = θ_{t−1} − η Σ pᵢΔθᵢ.
+    /// For the drawn nodes, relevanceᵢ ← a·relevanceᵢ + (1 − a)·φᵢ, with φᵢ = 0 for whoever sent nothing, and
+    /// θ_t = θ_{t−1} − η Σ pᵢΔθᵢ.
     ///
     /// Departs from the paper: φᵢ is by the federation's own utility. S-FedAvg scores coalitions on validation data of
     /// the server: set `contribution.utility = "accuracy"` where the coordinator has such data.
     fn merge(&mut self, round: &Harvested<'_>) -> Merged {
         self.relevances.resize(self.relevances.len().max(round.members), 0.0);
+        for column in round.asked {
+            self.relevances[*column] *= self.kept;
+        }
         for (column, value) in round.columns.iter().zip(round.contributions.unwrap_or_default()) {
-            let relevance = &mut self.relevances[*column];
-            *relevance = self.kept * *relevance + (1.0 - self.kept) * value;
+            self.relevances[*column] += (1.0 - self.kept) * value;
         }
         Merged::shared(round.averaged())
     }

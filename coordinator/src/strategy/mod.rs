@@ -50,7 +50,7 @@ pub trait Strategy {
         vec![1.0 / columns.len() as f64; columns.len()]
     }
 
-    /// What this strategy thinks of a node, where that is not the federation's ψ.
+    /// What this strategy thinks of a node, where that is not the federation's ψ: the lower, the less it is given.
     fn opinion(&self, _column: usize) -> Option<f64> {
         None
     }
@@ -68,6 +68,8 @@ pub struct Harvested<'a> {
     pub own: &'a [Weights],
     /// Nodes that are enrolled.
     pub members: usize,
+    /// The columns of those who were asked, ascending.
+    pub asked: &'a [usize],
     /// The columns of those whose updates arrived, ascending.
     pub columns: &'a [usize],
     /// Δθᵢ.
@@ -218,6 +220,19 @@ impl AnyStrategy {
             StrategyKind::Gog => Self::Gog(Gog::new(baseline)),
             StrategyKind::Standalone => Self::Standalone(Standalone),
             StrategyKind::Cons => Self::Cons(Cons::new(baseline)),
+        }
+    }
+
+    /// Which one it is.
+    pub fn kind(&self) -> StrategyKind {
+        match self {
+            Self::Evenhand(_) => StrategyKind::Evenhand,
+            Self::FedAvg(_) => StrategyKind::FedAvg,
+            Self::QFfl(_) => StrategyKind::QFfl,
+            Self::Fgfl(_) => StrategyKind::Fgfl,
+            Self::Gog(_) => StrategyKind::Gog,
+            Self::Standalone(_) => StrategyKind::Standalone,
+            Self::Cons(_) => StrategyKind::Cons,
         }
     }
 

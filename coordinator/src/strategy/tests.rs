@@ -13,6 +13,7 @@ fn merge(kind: StrategyKind, latest: &[f32], a: &[f32], b: &[f32], losses: [f64;
         latest: &latest,
         own: &[],
         members: 2,
+        asked: &[0, 1],
         columns: &[0, 1],
         updates: &[a, b],
         shares: &[0.5, 0.5],
@@ -45,6 +46,7 @@ fn q_ffl_lets_a_high_loss_weigh_more() {
         latest: &latest,
         own: &[],
         members: 2,
+        asked: &[0, 1],
         columns: &[0, 1],
         updates: &[&[2.0, 0.0], &[0.0, 4.0]],
         shares: &[0.5, 0.5],
@@ -89,6 +91,7 @@ fn fgfl_gives_sparser_updates_to_whom_contributes_less() {
             latest: &latest,
             own: &own,
             members: 3,
+            asked: &[0, 1, 2],
             columns: &[0, 1, 2],
             updates: &[&good, &good, &poor],
             shares: &[1.0 / 3.0; 3],
@@ -115,6 +118,38 @@ fn fgfl_gives_sparser_updates_to_whom_contributes_less() {
     );
 }
 
+/// One round by hand, Γ = 0.01: u = (0.006, 0.008, 0, 0) and (0, 0.01, 0, 0), u_N = (0.003, 0.009, 0, 0); cosines
+/// (0.006·0.003 + 0.008·0.009)/(0.01·√0.00009) = 0.948683 for both; reputations stay halves, so both receive all.
+#[test]
+fn fgfl_has_known_answers() {
+    let latest = weights_of(&[0.0; 4]);
+    let mut fgfl = Fgfl::new(&Baseline::default());
+    let round = Harvested {
+        latest: &latest,
+        own: &[],
+        members: 2,
+        asked: &[0, 1],
+        columns: &[0, 1],
+        updates: &[&[3.0, 4.0, 0.0, 0.0], &[0.0, 5.0, 0.0, 0.0]],
+        shares: &[0.5, 0.5],
+        losses: &[1.0, 1.0],
+        contributions: None,
+        learning_rate: 0.1,
+    };
+    let merged = fgfl.merge(&round);
+    assert_close(&merged.own[0], &[-0.003, -0.009, 0.0, 0.0]);
+    let reputation = |fgfl: &Fgfl, column| fgfl.opinion(column).unwrap();
+    assert!((reputation(&fgfl, 0) - 0.5).abs() < 1e-12, "{fgfl:?}");
+    // Whoever sends nothing keeps 0.95 of what it had, before all is scaled to sum to 1, and its model as it was.
+    let updates: &[&[f32]] = &[&[3.0, 4.0, 0.0, 0.0]];
+    let again = fgfl.merge(&Harvested { own: &merged.own, columns: &[0], updates, ..round });
+    let kept = 0.95 * 0.5;
+    let judged = kept + 0.05;
+    assert!((reputation(&fgfl, 1) - kept / (kept + judged)).abs() < 1e-12, "{fgfl:?}");
+    assert_eq!(again.own[1], merged.own[1]);
+    assert_close(&again.own[0], &[-0.003 - 0.003, -0.009 - 0.004, 0.0, 0.0]);
+}
+
 /// The norm of each normalised update is Γ: with one node that is the norm of the step.
 #[test]
 fn fgfl_normalises_updates() {
@@ -123,6 +158,7 @@ fn fgfl_normalises_updates() {
         latest: &latest,
         own: &[],
         members: 1,
+        asked: &[0],
         columns: &[0],
         updates: &[&[300.0, 400.0]],
         shares: &[1.0],
@@ -138,19 +174,24 @@ fn gog_draws_by_what_updates_were_worth_lately() {
     let mut gog = Gog::new(&Baseline { relevance_temperature: 0.1, ..Default::default() });
     assert_eq!(gog.sampling_probabilities(&[0, 1], &[5.0, 0.0], 1.0), [0.5, 0.5], "nobody is known yet");
     let latest = weights_of(&[0.0]);
-    gog.merge(&Harvested {
+    let round = Harvested {
         latest: &latest,
         own: &[],
         members: 3,
+        asked: &[0, 1, 2],
         columns: &[0, 2],
         updates: &[&[1.0], &[1.0]],
         shares: &[0.5, 0.5],
         losses: &[1.0, 1.0],
         contributions: Some(&[0.4, 0.8]),
         learning_rate: 0.1,
-    });
+    };
+    gog.merge(&round);
     let relevances: Vec<f64> = (0..3).map(|column| gog.opinion(column).unwrap()).collect();
     assert!(relevances.iter().zip([0.1, 0.0, 0.2]).all(|(a, b)| (a - b).abs() < 1e-12), "{relevances:?}");
     let drawn = gog.sampling_probabilities(&[0, 2], &[0.0, 0.0], 1.0);
     assert!((drawn[1] / drawn[0] - (0.1f64 / 0.1).exp()).abs() < 1e-9, "columns, not places: {drawn:?}");
+    gog.merge(&Harvested { columns: &[0], updates: &[&[1.0]], contributions: Some(&[0.4]), ..round });
+    let relevance = gog.opinion(2).unwrap();
+    assert!((relevance - 0.75 * 0.2).abs() < 1e-12, "whoever was asked and sent nothing contributed nothing");
 }

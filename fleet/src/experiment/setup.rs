@@ -47,7 +47,8 @@ pub struct Setup {
     pub questions: usize,
     /// Of everything random.
     pub seed: u64,
-    /// A negative control: from the end of exploring on, every reward goes to another node than was drawn.
+    /// A negative control: from the end of exploring on, the observer takes every reward to have gone to another node than
+    /// was drawn; what is learned is the same.
     pub shuffled: bool,
 }
 

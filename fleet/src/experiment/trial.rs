@@ -62,9 +62,7 @@ pub fn run(
     let progress = Progress::new(std::io::sink(), Style::Silent);
     let mut watch = Watch::new(settings(setup), members, observer, weights, progress);
     if setup.shuffled {
-        let mut receivers: Vec<usize> = (0..setup.nodes).collect();
-        receivers.shuffle(&mut ChaCha8Rng::seed_from_u64(setup.seed));
-        watch = watch.with_rewards_mistaken(receivers);
+        watch = watch.with_rewards_mistaken(mistaken_receivers(setup.nodes, setup.seed));
     }
     let mut see = |closed: &federation::Closed, _: f64| {
         watch.round(closed)?;
@@ -73,6 +71,17 @@ pub fn run(
     };
     let ran = memory::play(company, interrupt, &mut see)?;
     Ok(watch.conclude(ran))
+}
+
+/// A random ring in which everybody is followed by another.
+fn mistaken_receivers(nodes: usize, seed: u64) -> Vec<usize> {
+    let mut ring: Vec<usize> = (0..nodes).collect();
+    ring.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
+    let mut receivers = vec![0; nodes];
+    for (place, node) in ring.iter().enumerate() {
+        receivers[*node] = ring[(place + 1) % nodes];
+    }
+    receivers
 }
 
 /// The cleanest first; names in the order of ζ, with which columns are numbered too.
@@ -221,7 +230,7 @@ fn settings(setup: &Setup) -> Settings {
         seed: setup.seed,
         transport: "memory".into(),
         codec: "f32".into(),
-        strategy: setup.contender.name().into(),
+        strategy: setup.contender.name(),
         sampler: format!("{:?}", sampler(setup.contender, setup.as_published == AsPublished::Code)),
         temperature: setup.temperature,
         window: setup.window,

@@ -55,7 +55,7 @@ pub struct Given {
     /// The latest weights.
     pub latest: Arc<[f32]>,
     /// By node, where each has a model of its own.
-    pub own: Vec<Arc<[f32]>>,
+    pub own: BTreeMap<usize, Arc<[f32]>>,
 }
 
 /// A model in somebody's hands: the round in which it was given, and whose own it is.
@@ -89,7 +89,7 @@ impl Observer {
     /// Rounds must come in order. Each of `drawn` was given its model; returns the performance of every node.
     pub fn round(&mut self, round: u32, drawn: &[usize], given: &Given) -> Result<Vec<Online>, ModelError> {
         for &node in drawn {
-            let (version, weights) = match given.own.get(node) {
+            let (version, weights) = match given.own.get(&node) {
                 Some(own) => ((round, Some(node)), own),
                 None => ((round, None), &given.latest),
             };

@@ -22,8 +22,19 @@ pub(super) struct Optimiser {
 }
 
 impl Optimiser {
-    /// Makes the update of a gradient. None, and nothing remembered, if a parameter makes no sense.
+    /// Makes the update of a finite gradient. None if a parameter makes no sense, or if the memory has overflowed, which is
+    /// then forgotten.
     pub(super) fn update(&mut self, kind: UpdateKind, gradient: Vec<f32>) -> Option<Vec<f32>> {
+        let update = self.made(kind, gradient)?;
+        let finite = |values: &[f32]| values.iter().all(|value| value.is_finite());
+        if finite(&update) && finite(&self.first) && finite(&self.second) {
+            return Some(update);
+        }
+        *self = Self::default();
+        None
+    }
+
+    fn made(&mut self, kind: UpdateKind, gradient: Vec<f32>) -> Option<Vec<f32>> {
         match kind {
             UpdateKind::Gradient | UpdateKind::Epochs { .. } => Some(gradient),
             UpdateKind::Momentum { momentum } => {
@@ -96,6 +107,16 @@ mod tests {
     }
 
     const ADAM_SECOND: [f32; 2] = [1.0, -0.670_058_4];
+
+    #[test]
+    fn what_overflows_is_forgotten() {
+        for kind in [UpdateKind::Momentum { momentum: 0.9 }, UpdateKind::Adam] {
+            let mut optimiser = Optimiser::default();
+            while optimiser.update(kind, vec![f32::MAX]).is_some() {}
+            let mut fresh = Optimiser::default();
+            assert_eq!(optimiser.update(kind, vec![1.0]), fresh.update(kind, vec![1.0]), "{kind:?}");
+        }
+    }
 
     #[test]
     fn another_model_begins_anew() {

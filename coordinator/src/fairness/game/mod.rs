@@ -1,6 +1,6 @@
 //! Cooperative games: a worth for each coalition of players.
 
-mod cosine;
+pub(super) mod cosine;
 mod rule;
 mod scored;
 mod streamed;
