@@ -4,6 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use clap::ValueEnum;
 use evenhand_fleet::corruption::Corruption;
 use evenhand_fleet::data::{self, Dataset, Request};
 use evenhand_fleet::experiment::setup::{AsPublished, Contender, Setup};
@@ -56,10 +57,22 @@ fn drawing_everybody_alike_is_not_fair() {
 }
 
 #[test]
-fn equal_setups_have_equal_figures() {
-    let setup = published(Dataset::Synthetic, Corruption::LabelNoise, Contender::Evenhand);
+fn every_strategy_learns_and_equal_setups_have_equal_figures() {
     let timeless = |figures: Figures| Figures { seconds_fairness: 0.0, seconds_training: 0.0, ..figures };
-    assert_eq!(timeless(figures(&setup, None)), timeless(figures(&setup, None)));
+    for contender in Contender::value_variants() {
+        let setup = Setup {
+            nodes: 6,
+            k: 3,
+            rounds: 40,
+            window: 5,
+            watched: 2,
+            ..published(Dataset::Synthetic, Corruption::LabelNoise, *contender)
+        };
+        let found = timeless(figures(&setup, None));
+        assert_eq!(found, timeless(figures(&setup, None)), "{contender:?}");
+        let accuracy = found.online_accuracy.unwrap();
+        assert!(accuracy.min > 0.5, "{contender:?}: {accuracy:?}, where guessing would reach a third");
+    }
 }
 
 /// Only ten digit readers, noisier ones than in the paper and an impatient stop rule, so that it takes seconds.

@@ -209,7 +209,7 @@ fn killed_again_and_again_it_still_ends_as_the_undisturbed_run() {
     assert!(kills >= 500, "{kills} kills");
 }
 
-const STRATEGIES: [StrategyKind; 7] = [
+pub(crate) const STRATEGIES: [StrategyKind; 7] = [
     StrategyKind::Evenhand,
     StrategyKind::FedAvg,
     StrategyKind::QFfl,

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use evenhand_coordinator::federation::{
     Command, Dispatch, Effect, Fate, Federation, Input, Member, Saved, Settings, Tick,
 };
+use evenhand_coordinator::strategy::StrategyKind;
 use evenhand_protocol::codec::EncodedUpdate;
 use evenhand_protocol::identity::{Digest, NodeId};
 use evenhand_protocol::message::{Answer, Declined, Phase, Update};
@@ -16,6 +17,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
+use super::crash::STRATEGIES;
 use super::world::{DEADLINE_MS, World, birth, death, node, settings};
 
 const DIM: usize = 3;
@@ -113,8 +115,9 @@ fn name(number: u8) -> NodeId {
     node(&format!("n{number}"))
 }
 
-fn rules(k: u32, rounds_max: u32) -> Settings {
+fn rules(strategy: StrategyKind, k: u32, rounds_max: u32) -> Settings {
     let mut rules = settings(2);
+    rules.federation.strategy = strategy;
     rules.federation.seed = 7;
     rules.federation.nodes_max = u32::from(NODES);
     rules.federation.rounds = 40;
@@ -131,6 +134,8 @@ struct Observer {
     rules: Settings,
     /// θ as rebuilt from the records.
     weights: Vec<f32>,
+    /// By column: every node's own model after the last closed round, where the strategy gives it one.
+    own: Vec<Digest>,
     /// Mean and count of φ as rebuilt from the records: (sum, count) since the last renewal.
     contributions: BTreeMap<NodeId, Vec<f64>>,
     /// Who received a task for which round.
@@ -147,6 +152,7 @@ impl Observer {
         Self {
             world: World::new(rules.clone(), DIM),
             weights: (0..DIM).map(|i| i as f32).collect(),
+            own: Vec::new(),
             rules,
             contributions: BTreeMap::new(),
             rewarded: BTreeMap::new(),
@@ -285,19 +291,32 @@ impl Observer {
         let federation = self.world.federation();
         for effect in effects {
             let Effect::Publish { node, dispatch: Dispatch::Train(task) } = effect else { continue };
-            let member = federation.members().iter().find(|member| member.id() == node).unwrap();
+            let column = federation.members().iter().position(|member| member.id() == node).unwrap();
+            let member = &federation.members()[column];
             assert_eq!(task.round(), federation.round(), "tasks belong to the open round");
             assert_eq!(task.round(), self.closed + 1);
             assert_eq!(member.last_drawn(), Some(task.round()), "{node} was not drawn");
             assert!(!member.is_removed());
-            assert_eq!(task.digest(), federation.weights().digest());
+            let latest = federation.weights().digest();
+            match self.own.get(column) {
+                Some(own) => assert_eq!(task.digest(), *own, "{node} is given another's model"),
+                // Whoever joins a federation of rewards by reputation begins with somebody's, not with the full reward.
+                None if self.rules.federation.strategy == StrategyKind::Fgfl && !self.own.is_empty() => {
+                    assert!(self.own.contains(&task.digest()), "{node} is given the model of all");
+                }
+                None => assert_eq!(task.digest(), latest),
+            }
             if let Some(weights) = task.weights() {
-                assert_eq!(weights[..], *federation.weights().values());
+                assert_eq!(Digest::of_weights(weights), task.digest());
             }
             self.rewarded.entry(task.round()).or_default().insert(node.clone());
         }
         let open = federation.round();
-        if federation.phase() == Phase::Exploiting && federation.round() > self.closed {
+        let everybody = matches!(
+            self.rules.federation.strategy,
+            StrategyKind::Fgfl | StrategyKind::Standalone | StrategyKind::Cons
+        );
+        if federation.phase() == Phase::Exploiting && federation.round() > self.closed && !everybody {
             let newcomers = federation.members().iter().filter(|member| member.standing().is_entering());
             let limit = self.rules.exploiting.k as usize + newcomers.count();
             assert!(self.rewarded.get(&open).map_or(0, BTreeSet::len) <= limit, "k are drawn, and newcomers");
@@ -330,9 +349,17 @@ impl Observer {
         }
         assert_eq!(record.arrived(), closed.updates.len());
         assert_eq!(record.weights_before, Digest::of_weights(&self.weights));
-        for (weight, step) in self.weights.iter_mut().zip(step) {
-            *weight = (f64::from(*weight) - self.rules.training.learning_rate * step) as f32;
+        match self.rules.federation.strategy {
+            StrategyKind::Evenhand | StrategyKind::FedAvg | StrategyKind::Gog => {
+                for (weight, step) in self.weights.iter_mut().zip(step) {
+                    *weight = (f64::from(*weight) - self.rules.training.learning_rate * step) as f32;
+                }
+            }
+            StrategyKind::Standalone => {}
+            _ => self.weights = closed.weights.values().to_vec(),
         }
+        self.own = closed.own.iter().map(|own| own.digest()).collect();
+        assert_eq!(record.own_after.is_some(), !self.own.is_empty());
         assert_eq!(closed.weights.values(), &self.weights[..]);
         assert_eq!(record.weights_after, Digest::of_weights(&self.weights));
         for row in &record.nodes {
@@ -349,6 +376,9 @@ impl Observer {
 
     /// Nobody's standing is lost, and each is the mean of what was measured (since the last renewal).
     fn check_standings(&mut self, exploring_before: bool) {
+        if self.rules.federation.strategy != StrategyKind::Evenhand {
+            return;
+        }
         let federation = self.world.federation();
         let exploring = federation.phase() == Phase::Exploring;
         if exploring && !exploring_before && federation.members().iter().all(|m| m.standing().rounds() == 0) {
@@ -401,16 +431,23 @@ impl Observer {
     }
 }
 
+/// Ours in half of the cases.
+fn strategy() -> impl Strategy<Value = StrategyKind> {
+    let others = prop::sample::select(STRATEGIES.to_vec());
+    prop_oneof![Just(StrategyKind::Evenhand), others]
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 600, rng_seed: RngSeed::Fixed(1), failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 900, rng_seed: RngSeed::Fixed(1), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn whatever_happens_the_promises_hold(
+        strategy in strategy(),
         k in 1u32..=2,
         rounds_max in 1u32..6,
         events in vec(event(), 1..250),
     ) {
-        let mut observer = Observer::new(rules(k, rounds_max));
+        let mut observer = Observer::new(rules(strategy, k, rounds_max));
         for number in 0..3 {
             observer.happens(Event::Born { node: number, session: 0, holds: false });
         }
