@@ -1,4 +1,4 @@
-//! What nodes do besides measuring.
+//! Nodes that are away, and nodes that take without giving.
 
 use rand::RngExt;
 use rand_distr::Poisson;

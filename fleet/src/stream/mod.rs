@@ -95,11 +95,6 @@ impl Stream {
         &self.pool.shape
     }
 
-    /// What must be said beside every figure that comes from here.
-    pub fn note(&self) -> Option<&str> {
-        self.pool.note.as_deref()
-    }
-
     /// What a node measures in a round, counted from 1; nothing beyond [`rounds`](Self::rounds).
     pub fn seen(&self, node: usize, round: u32) -> Vec<Row> {
         let mut generator = generator(self.seed, Purpose::Noise, node, round);
@@ -130,7 +125,7 @@ impl Stream {
         Clean { batch: Batch { inputs, shape, targets }, scales }
     }
 
-    /// What a node does besides measuring.
+    /// Whether and when a node takes part.
     pub fn conduct(&self, node: usize) -> Conduct {
         self.conducts[node]
     }

@@ -89,8 +89,8 @@ fn class_count(pool: &Pool) -> u32 {
     }
 }
 
-/// Shares of all samples, rising, with sum 1: the quantile function q^(1/a) of the power law at N even places, mixed with
-/// equal shares where the level is below 1.
+/// Shares of all samples, rising, with sum 1: N even steps between the 0.3 and 0.99 quantiles of the power law, whose quantile
+/// function is q^(1/a); mixed with equal shares where the level is below 1.
 fn power_law_shares(nodes: usize, level: f64) -> Vec<f64> {
     let quantile = |q: f64| q.powf(1.0 / EXPONENT);
     let (low, high) = (quantile(QUANTILES.0), quantile(QUANTILES.1));
