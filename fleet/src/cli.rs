@@ -21,7 +21,7 @@ Exit codes:
   64   the command line is wrong, or its values contradict each other
   65   a question to a calculator is wrong, or a data set is broken or missing
   69   the broker cannot be reached, or refuses us
-  70   a defect, or the federation cannot go on
+  70   a defect, a full disk, or a federation cannot go on
   130  ended by Ctrl-C, with what was reached so far";
 
 /// A simulated fleet of meters that learns together, fairly; and tools to check it
@@ -48,15 +48,16 @@ enum Command {
     #[command(hide = true)]
     Node(NodeArgs),
     /// Run strategies side by side on one data set, several trials each
-    #[command(after_help = experiment::HELP)]
+    #[command(after_help = format!("{}\n\n{EXIT_CODES}", experiment::HELP))]
     Experiment(ExperimentArgs),
     /// Run one of the paper's tables, or all, and print ours beside the published figures
-    #[command(after_help = paper::HELP)]
+    #[command(after_help = format!("{}\n\n{EXIT_CODES}", paper::HELP))]
     Paper(PaperArgs),
     /// Measure
     #[command(subcommand, after_help = EXIT_CODES)]
     Bench(Bench),
     /// List the data sets: what is here, what is missing, and where it is published
+    #[command(after_help = format!("{}\n\n{EXIT_CODES}", data::HELP))]
     Data(DataArgs),
 }
 

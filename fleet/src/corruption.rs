@@ -1,5 +1,7 @@
 //! What makes one node's data worse than another's.
 
+use crate::experiment::names::value_name;
+
 /// How ζ, the quality that a node's owner knows and the coordinator does not, comes into its data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, clap::ValueEnum, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -28,19 +30,8 @@ pub enum Corruption {
 
 impl Corruption {
     /// Its name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Corruption::None => "none",
-            Corruption::FeatureNoise => "feature-noise",
-            Corruption::LabelNoise => "label-noise",
-            Corruption::Quantity => "quantity",
-            Corruption::MissingValues => "missing-values",
-            Corruption::Heterogeneity => "heterogeneity",
-            Corruption::Unstable => "unstable",
-            Corruption::StrategicRandom => "strategic-random",
-            Corruption::StrategicPoisson => "strategic-poisson",
-            Corruption::NonStationary => "non-stationary",
-        }
+    pub fn name(self) -> String {
+        value_name(&self)
     }
 
     /// The largest ζ of the published experiments; for quantity and heterogeneity, all of the published spread.

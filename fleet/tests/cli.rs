@@ -121,14 +121,17 @@ fn unknown_flags_and_words_are_usage_errors_too() {
 
 #[test]
 fn help_lists_the_exit_codes() {
-    let output = Command::new(env!("CARGO_BIN_EXE_evenhand-fleet")).arg("--help").output().unwrap();
-    let help = String::from_utf8(output.stdout).unwrap();
-    assert!(output.status.success());
-    for code in ["0", "64", "65", "69", "70", "130"] {
-        assert!(
-            help.lines().any(|line| line.trim_start().starts_with(&format!("{code} "))),
-            "{code}: {help}"
-        );
+    for command in [None, Some("demo"), Some("experiment"), Some("paper"), Some("data")] {
+        let mut program = Command::new(env!("CARGO_BIN_EXE_evenhand-fleet"));
+        let output = program.args(command).arg("--help").output().unwrap();
+        let help = String::from_utf8(output.stdout).unwrap();
+        assert!(output.status.success());
+        for code in ["0", "64", "65", "69", "70", "130"] {
+            assert!(
+                help.lines().any(|line| line.trim_start().starts_with(&format!("{code} "))),
+                "{command:?}, {code}: {help}"
+            );
+        }
     }
 }
 

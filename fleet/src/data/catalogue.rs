@@ -16,7 +16,8 @@ use crate::experiment::setup::AsPublished;
 /// Files that a table names one by one, at most.
 const NAMED_MAX: usize = 5;
 
-const TEACHING: &str = "\
+/// How a folder of data sets looks.
+pub const HELP: &str = "\
 The folder holds one folder for each data set, or the files themselves, packed with gzip or plain:
   mnist/           train-images-idx3-ubyte, train-labels-idx1-ubyte
   cifar10/         data_batch_1.bin to data_batch_5.bin, at least one of them
@@ -32,7 +33,6 @@ Checksums are those of the unpacked files.
 
 /// Where the files are, and how to speak of them.
 #[derive(Debug, clap::Args)]
-#[command(after_help = TEACHING)]
 pub struct DataArgs {
     /// The folder of all data sets; the default is what EVENHAND_DATA names
     #[arg(long, value_name = "DIR")]
@@ -76,6 +76,8 @@ struct Entry {
 enum State {
     /// All that is published.
     Complete,
+    /// Files are there; whether they are all that is published is not known.
+    Present,
     /// A part of what is published.
     Subset,
     /// Other data of the same kind.
@@ -147,7 +149,7 @@ impl Entry {
             Err(error) => Self { state: State::Broken, note: Some(error.to_string()), ..none },
             Ok((files, pool)) => {
                 let samples = pool.owners.is_none().then_some(pool.recorded);
-                let state = state(dataset, &pool);
+                let state = state(dataset, &pool, &files);
                 let households = pool.owners.as_ref().map(|owners| format!("{} households", owners.len()));
                 let note = [households, pool.note].into_iter().flatten().collect::<Vec<_>>().join("; ");
                 let note = (!note.is_empty()).then_some(note);
@@ -160,6 +162,7 @@ impl Entry {
         let name = self.dataset.name();
         let state = match self.state {
             State::Complete => "complete",
+            State::Present => "present",
             State::Subset => "subset",
             State::Substitute => "SUBSTITUTE",
             State::MadeUp => "always there",
@@ -240,19 +243,50 @@ fn published(name: &str) -> Option<&'static str> {
 }
 
 /// How much of the published data set a pool is.
-fn state(dataset: Dataset, pool: &Pool) -> State {
-    let published = match dataset {
-        Dataset::Mnist => pool.recorded == 60_000,
+fn state(dataset: Dataset, pool: &Pool, files: &[Checked]) -> State {
+    let all = match dataset {
+        Dataset::Mnist if files.iter().all(|file| file.as_published == Some(true)) => return State::Complete,
+        Dataset::Mnist if pool.recorded == 60_000 => return State::Present,
+        Dataset::Mnist => false,
         Dataset::Cifar10 => pool.recorded == 50_000,
         Dataset::Pathmnist => pool.recorded == npz::RECORDED_ALL,
         Dataset::Meters => pool.owners.as_ref().is_some_and(|owners| owners.len() >= 5_000),
         Dataset::Hft | Dataset::Electricity if pool.note.is_some() => return State::Substitute,
-        Dataset::Hft | Dataset::Electricity | Dataset::Synthetic => true,
+        Dataset::Hft | Dataset::Electricity => return State::Present,
+        Dataset::Synthetic => return State::MadeUp,
     };
-    if published { State::Complete } else { State::Subset }
+    if all { State::Complete } else { State::Subset }
 }
 
 fn put(text: &mut String, line: std::fmt::Arguments<'_>) {
     text.write_fmt(line).expect("a String takes any text");
     text.push('\n');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::Answers;
+
+    fn state_of(dataset: Dataset, recorded: usize, as_published: Option<bool>) -> State {
+        let pool = Pool {
+            shape: vec![1],
+            features: Vec::new(),
+            answers: Answers::Classes { of: Vec::new(), count: 10 },
+            owners: None,
+            recorded,
+            note: None,
+        };
+        let file = Checked { path: PathBuf::new(), bytes: 1, sha256: String::new(), as_published };
+        state(dataset, &pool, &[file])
+    }
+
+    #[test]
+    fn only_what_is_known_to_be_all_is_complete() {
+        assert_eq!(state_of(Dataset::Mnist, 60_000, Some(true)), State::Complete);
+        assert_eq!(state_of(Dataset::Mnist, 60_000, Some(false)), State::Present);
+        assert_eq!(state_of(Dataset::Mnist, 3, Some(false)), State::Subset);
+        assert_eq!(state_of(Dataset::Hft, 5, None), State::Present);
+        assert_eq!(state_of(Dataset::Electricity, 5, None), State::Present);
+    }
 }

@@ -56,7 +56,10 @@ pub(super) fn load(folder: &Path, request: &Request) -> Result<Pool, DataError> 
             }
             let begin = samples.values.len();
             CUT.take(&readings, samples_max, |_| true, &mut samples);
-            owners.push(begin..samples.values.len());
+            match samples.values.len() {
+                end if end > begin => owners.push(begin..end),
+                _ => left_out.push(owner),
+            }
         }
     }
     if samples.values.is_empty() {

@@ -23,9 +23,10 @@ use rand::SeedableRng;
 use rand::seq::index;
 use rand_chacha::ChaCha8Rng;
 
-pub use catalogue::{DataArgs, run};
+pub use catalogue::{DataArgs, HELP, run};
 pub use error::{DataError, Flaw, Place};
 
+use crate::experiment::names::value_name;
 use crate::experiment::setup::{AsPublished, Setup};
 
 /// The folder of all data sets, where no flag names one.
@@ -88,16 +89,8 @@ impl Dataset {
     }
 
     /// Its name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Dataset::Mnist => "mnist",
-            Dataset::Cifar10 => "cifar10",
-            Dataset::Pathmnist => "pathmnist",
-            Dataset::Hft => "hft",
-            Dataset::Electricity => "electricity",
-            Dataset::Meters => "meters",
-            Dataset::Synthetic => "synthetic",
-        }
+    pub fn name(self) -> String {
+        value_name(&self)
     }
 
     /// Where its publisher offers it.

@@ -31,7 +31,7 @@ fn without_files_it_says_where_they_are() {
     );
     for dataset in Dataset::ALL.into_iter().filter(|dataset| *dataset != Dataset::Synthetic) {
         let said = complaint(dataset, folder.path());
-        assert!(said.starts_with(dataset.name()) && said.ends_with(dataset.home()), "{said}");
+        assert!(said.starts_with(&dataset.name()) && said.ends_with(dataset.home()), "{said}");
     }
 }
 

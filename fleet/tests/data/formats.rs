@@ -237,6 +237,19 @@ fn every_household_is_an_owner_unless_it_says_too_little() {
 }
 
 #[test]
+fn a_household_without_samples_takes_nobodys_place() {
+    let folder = tempdir().unwrap();
+    // Long enough, but three of four half hours are missing.
+    let gaps = |at: usize| if at.is_multiple_of(4) { steady(at) } else { "Null".into() };
+    put(folder.path(), "meters/MAC000002.csv", meter("MAC000002", 6000, gaps).as_bytes());
+    put(folder.path(), "meters/MAC000003.csv", meter("MAC000003", 1500, steady).as_bytes());
+    let request = data::Request { samples_max: 10, owners_max: 1, ..CODE };
+    let pool = data::load(Dataset::Meters, Some(folder.path()), &request).unwrap();
+    assert_eq!(pool.owners, Some(vec![0..10]));
+    assert_eq!(pool.note.as_deref(), Some("left out, since too short or mostly zero: MAC000002"));
+}
+
+#[test]
 fn samples_fit_the_models() {
     for dataset in Dataset::ALL {
         for request in [PAPER, CODE] {
