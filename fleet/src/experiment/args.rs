@@ -58,8 +58,9 @@ pub struct ExperimentArgs {
     /// What makes one node's data worse than another's
     #[arg(long, value_enum, default_value_t = Corruption::FeatureNoise)]
     pub corruption: Corruption,
-    /// A strategy, several with commas, or all: evenhand, evenhand-without-replacement, evenhand-credit,
-    /// evenhand-calibrated, evenhand-calibrated-credit, fedavg, q-ffl, fgfl, gog, standalone, cons
+    /// A strategy, or several with commas: evenhand, evenhand-without-replacement, evenhand-credit, evenhand-calibrated,
+    /// evenhand-calibrated-credit, fedavg, q-ffl, fgfl, gog, standalone, cons; or all, which is all of these but
+    /// evenhand-calibrated-credit
     #[arg(long, default_value = "all", value_name = "S|all|S,S,…")]
     pub strategy: Contenders,
     /// What every command that runs trials takes.

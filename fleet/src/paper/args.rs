@@ -19,7 +19,8 @@ pub struct PaperArgs {
     /// Only these kinds of bad data, with commas, in the tables that compare them
     #[arg(long, value_enum, value_delimiter = ',', value_name = "C,…")]
     pub corruption: Vec<Corruption>,
-    /// Only these strategies, with commas
+    /// Only these strategies, with commas, in the tables that compare them; all is what it is for `experiment`. The table
+    /// beta is always about evenhand
     #[arg(long, default_value = "all", value_name = "S|all|S,S,…")]
     pub strategy: Contenders,
     /// How tables are written

@@ -31,10 +31,7 @@ struct PaperFigures<'a> {
 
 /// Runs what is missing of a table and prints it.
 pub fn run(args: &PaperArgs) -> Result<Exit, FleetError> {
-    let (datasets, left_out) = present(args)?;
-    for reason in &left_out {
-        eprintln!("left out: {reason}");
-    }
+    let (datasets, mut left_out) = present(args)?;
     let scope = Scope {
         contenders: args.strategy.0.clone(),
         corruptions: if args.corruption.is_empty() { CORRUPTIONS.to_vec() } else { args.corruption.clone() },
@@ -42,6 +39,10 @@ pub fn run(args: &PaperArgs) -> Result<Exit, FleetError> {
         questions: args.lab.questions,
         seed: args.lab.seed,
     };
+    left_out.extend(datasets.iter().flat_map(|&dataset| scope.left_out(dataset)));
+    for reason in &left_out {
+        eprintln!("left out: {reason}");
+    }
     let plans: Vec<Plan> = datasets.iter().flat_map(|&dataset| plans(args.table, dataset, &scope)).collect();
     let trials = args.lab.trials;
     let setups: Vec<Setup> = plans.iter().flat_map(|plan| plan.setups(trials)).collect();
@@ -72,7 +73,7 @@ pub fn run(args: &PaperArgs) -> Result<Exit, FleetError> {
         }
     };
     io::stdout().lock().write_all(text.as_bytes()).map_err(FleetError::Output)?;
-    Ok(Exit::Ok)
+    Ok(records.exit())
 }
 
 /// The data sets whose files are there, and a sentence for each other one. What is asked for by name must be there.

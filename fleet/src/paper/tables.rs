@@ -4,7 +4,7 @@ use super::args::TableName;
 use crate::corruption::Corruption;
 use crate::data::Dataset;
 use crate::experiment::measure::{Measure, has_classes};
-use crate::experiment::names::{corruption_label, dataset_label};
+use crate::experiment::names::{corruption_label, dataset_label, value_name};
 use crate::experiment::setup::{AsPublished, Contender, Setup};
 use crate::experiment::table::{Plan, Question};
 
@@ -31,6 +31,26 @@ pub struct Scope {
     pub seed: u64,
 }
 
+impl Scope {
+    /// The kinds of bad data that a data set can have.
+    fn corruptions_of(&self, dataset: Dataset) -> Vec<Corruption> {
+        self.corruptions.iter().copied().filter(|&corruption| goes_with(dataset, corruption)).collect()
+    }
+
+    /// A sentence for each kind of bad data that was asked for and that a data set cannot have.
+    pub(super) fn left_out(&self, dataset: Dataset) -> impl Iterator<Item = String> {
+        let cannot = self.corruptions.iter().filter(move |&&corruption| !goes_with(dataset, corruption));
+        cannot.map(move |corruption| {
+            let (dataset, corruption) = (value_name(&dataset), value_name(corruption));
+            format!("{dataset} with {corruption}, since it has no classes")
+        })
+    }
+}
+
+fn goes_with(dataset: Dataset, corruption: Corruption) -> bool {
+    corruption != Corruption::Heterogeneity || has_classes(dataset)
+}
+
 /// The plans of one table for one data set; none where the data set cannot answer.
 pub fn plans(name: TableName, dataset: Dataset, scope: &Scope) -> Vec<Plan> {
     let asked = Asked { dataset, scope };
@@ -44,7 +64,7 @@ pub fn plans(name: TableName, dataset: Dataset, scope: &Scope) -> Vec<Plan> {
         TableName::Beta => vec![asked.beta()],
         TableName::Unstable => vec![asked.unstable()],
         TableName::Strategic => vec![asked.strategic()],
-        TableName::Heterogeneity if !has_classes(dataset) => Vec::new(),
+        TableName::Heterogeneity if !goes_with(dataset, Corruption::Heterogeneity) => Vec::new(),
         TableName::Heterogeneity => vec![asked.heterogeneity()],
         TableName::Time => vec![asked.time()],
         TableName::All => name.each().into_iter().flat_map(|name| plans(name, dataset, scope)).collect(),
@@ -69,11 +89,15 @@ impl Asked<'_> {
 
     /// One table a measure: a row a strategy, a column a corruption.
     fn by_corruption(&self, measures: &[Measure], wanted: impl Fn(Contender) -> bool + Copy) -> Vec<Plan> {
+        let corruptions = self.scope.corruptions_of(self.dataset);
+        if corruptions.is_empty() {
+            return Vec::new();
+        }
         let plan = |&measure: &Measure| {
-            let heads = self.scope.corruptions.iter().map(|&corruption| corruption_label(corruption));
+            let heads = corruptions.iter().map(|&corruption| corruption_label(corruption));
             let row = |contender: Contender| {
                 let ask = |&corruption| Question { setup: self.setup(corruption, contender), measure };
-                (contender.label().to_owned(), self.scope.corruptions.iter().map(ask).collect())
+                (contender.label().to_owned(), corruptions.iter().map(ask).collect())
             };
             Plan {
                 title: self.title(&measure.words(self.dataset)),
