@@ -118,7 +118,12 @@ impl FleetError {
             | FleetError::Report { .. }
             | FleetError::Broker(_)
             | FleetError::Setting(_)
-            | FleetError::Record(_)
+            | FleetError::Record(
+                RecordError::Unreadable { .. }
+                | RecordError::Malformed { .. }
+                | RecordError::OtherFormat { .. }
+                | RecordError::OtherSetup { .. },
+            )
             | FleetError::Data(DataError::NoFolder { .. }) => Exit::Usage,
             FleetError::Data(_) => Exit::Data,
             FleetError::Listen(_) => Exit::Broker,
@@ -128,7 +133,8 @@ impl FleetError {
             FleetError::NodeShell(error) => error.exit(),
             FleetError::Calc(error) => error.exit(),
             FleetError::Bench(error) => error.exit(),
-            FleetError::Output(_)
+            FleetError::Record(RecordError::Unwritable { .. })
+            | FleetError::Output(_)
             | FleetError::Runtime(_)
             | FleetError::Process { .. }
             | FleetError::Defect(_)

@@ -4,10 +4,11 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, Weak};
 
 use evenhand_coordinator::fairness::measures::Summary;
+use evenhand_coordinator::federation::Cause;
 use evenhand_fleet::FleetError;
 use evenhand_fleet::corruption::Corruption;
 use evenhand_fleet::data::{Answers, Dataset, Pool};
@@ -22,6 +23,7 @@ use evenhand_fleet::outcome::{Ended, Figures, NodeFigures};
 use evenhand_fleet::paper::{self, Scope, TableName};
 use evenhand_fleet::progress::Style;
 use evenhand_fleet::transport::Interrupt;
+use evenhand_protocol::exit::Exit;
 
 const TRIALS: u64 = 3;
 
@@ -91,6 +93,7 @@ fn made_up(setup: &Setup) -> Seen {
             losses: (1..=setup.rounds).map(|round| Some(2.0 - score(round))).collect(),
             scores: (1..=setup.rounds).map(|round| Some(score(round))).collect(),
         },
+        passes: 1,
     }
 }
 
@@ -222,6 +225,100 @@ fn strategies_of_a_trial_share_its_data() {
 }
 
 #[test]
+fn data_are_forgotten_after_their_last_trial() {
+    let out = tempfile::tempdir().unwrap();
+    let noises = [Corruption::FeatureNoise, Corruption::LabelNoise];
+    let setups = noises.map(|corruption| Setup { corruption, ..setup(Contender::Evenhand) });
+    let pools: Mutex<Vec<Weak<Pool>>> = Mutex::default();
+    let run: &RunTrial<'_> = &|setup, pool, _, _| {
+        let mut pools = pools.lock().unwrap();
+        pools.push(Arc::downgrade(pool));
+        let alive = pools.iter().filter_map(Weak::upgrade).filter(|other| !Arc::ptr_eq(other, pool)).count();
+        assert_eq!(alive, 0, "data of another seed are still there");
+        Ok(made_up(setup))
+    };
+    run_in(out.path(), &trials(&setups), 1, run).unwrap();
+    assert_eq!(pools.into_inner().unwrap().len(), 6);
+}
+
+#[test]
+fn repeated_samples_are_told_beside_the_figures() {
+    let out = tempfile::tempdir().unwrap();
+    let setups = [setup(Contender::Evenhand)];
+    let run: &RunTrial<'_> = &|setup, _, _, _| Ok(Seen { passes: setup.seed as usize, ..made_up(setup) });
+    let records = run_in(out.path(), &trials(&setups), 1, run).unwrap();
+    let said = "Samples are seen up to 3 times";
+    assert_eq!(plan(&setups).answer(&records, TRIALS).text().matches(said).count(), 1);
+    assert!(!plan(&setups).answer(&records, 1).text().contains("Samples are seen"), "seed 1 has enough");
+    let figures = ExperimentFigures::of(&setups, TRIALS, &records).unwrap();
+    assert!(figures.notes.iter().any(|note| note.starts_with(said)), "{:?}", figures.notes);
+}
+
+/// The record of a trial on disk, changed by hand.
+fn edited(out: &Path, setup: &Setup, edit: impl FnOnce(&mut serde_json::Map<String, serde_json::Value>)) {
+    Record::new(setup.clone(), made_up(setup), 1.0, None).save(out).unwrap();
+    let path = out.join(setup.path());
+    let mut json: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    edit(json.as_object_mut().unwrap());
+    fs::write(&path, json.to_string()).unwrap();
+}
+
+#[test]
+fn the_first_records_which_name_no_format_are_read() {
+    let out = tempfile::tempdir().unwrap();
+    let wanted = setup(Contender::Evenhand);
+    edited(out.path(), &wanted, |record| {
+        assert_eq!(record.remove("format"), Some(1.into()));
+        record.remove("passes").unwrap();
+    });
+    let read = Record::load(out.path(), &wanted).unwrap().unwrap();
+    assert_eq!((read.format, read.passes), (1, 1));
+}
+
+#[test]
+fn results_of_another_format_are_refused_with_a_remedy() {
+    let out = tempfile::tempdir().unwrap();
+    let wanted = setup(Contender::Evenhand);
+    edited(out.path(), &wanted, |record| {
+        record.insert("format".into(), 2.into());
+        record.insert("what only they know".into(), 1.into());
+    });
+    let error = Record::load(out.path(), &wanted).unwrap_err();
+    assert!(matches!(error, RecordError::OtherFormat { found: 2, .. }), "{error}");
+    let sentence = error.to_string();
+    assert!(sentence.contains("format 2, not 1") && sentence.contains("another --out DIR"), "{sentence}");
+    assert_eq!(FleetError::from(error).exit(), Exit::Usage);
+}
+
+#[test]
+fn fields_that_nobody_knows_are_refused() {
+    let out = tempfile::tempdir().unwrap();
+    let wanted = setup(Contender::Evenhand);
+    edited(out.path(), &wanted, |record| {
+        record.insert("colour".into(), 1.into());
+    });
+    let error = Record::load(out.path(), &wanted).unwrap_err();
+    assert!(
+        matches!(error, RecordError::Malformed { .. }) && error.to_string().contains("colour"),
+        "{error}"
+    );
+    edited(out.path(), &wanted, |record| record["setup"]["colour"] = 1.into());
+    assert!(Record::load(out.path(), &wanted).is_err());
+}
+
+#[test]
+fn results_that_cannot_be_kept_are_no_fault_of_the_command_line() {
+    let out = tempfile::tempdir().unwrap();
+    let error = run_in(out.path(), &[setup(Contender::Gog)], 1, &|setup, _, _, _| {
+        fs::write(out.path().join("mnist"), "a file where a folder should be").unwrap();
+        Ok(made_up(setup))
+    })
+    .unwrap_err();
+    assert!(matches!(error, FleetError::Record(RecordError::Unwritable { .. })), "{error}");
+    assert_eq!(error.exit(), Exit::Software);
+}
+
+#[test]
 fn results_of_other_settings_are_refused_with_a_remedy() {
     let out = tempfile::tempdir().unwrap();
     let wanted = setup(Contender::Evenhand);
@@ -278,6 +375,31 @@ fn an_interrupted_run_leaves_whole_files_only_and_goes_on_later() {
     }
     assert!(finished(out.path(), 2).is_complete());
     assert_eq!(files(out.path()).len(), wanted.len());
+}
+
+#[test]
+fn a_federation_that_gives_up_leaves_the_other_trials_alone() {
+    let out = tempfile::tempdir().unwrap();
+    let setups = [setup(Contender::Evenhand), setup(Contender::Fedavg)];
+    let ran = AtomicUsize::new(0);
+    let run: &RunTrial<'_> = &|setup, _, _, _| {
+        ran.fetch_add(1, Ordering::Relaxed);
+        match (setup.contender, setup.seed) {
+            (Contender::Evenhand, 2) => Err(Cause::Diverged { round: 7 }.into()),
+            _ => Ok(made_up(setup)),
+        }
+    };
+    for expected in [6, 7] {
+        let records = run_in(out.path(), &trials(&setups), 2, run).unwrap();
+        assert_eq!(ran.load(Ordering::Relaxed), expected, "all, then the failed one again");
+        assert_eq!((records.done(), records.is_complete(), records.exit()), (5, true, Exit::Software));
+        let [failure] = records.failed.as_slice() else { panic!("{:?}", records.failed) };
+        assert_eq!(failure.path, out.path().join(setups[0].with_seed(2).path()));
+        assert!(failure.cause.to_string().contains("diverged in round 7"), "{}", failure.cause);
+        let text = plan(&setups).answer(&records, TRIALS).text();
+        assert!(text.contains("(2 of 3)"), "{text}");
+    }
+    assert_eq!(Records::kept(out.path(), &trials(&setups)).unwrap().exit(), Exit::Ok, "nothing was run");
 }
 
 #[test]
@@ -407,6 +529,15 @@ fn the_paper_shares_trials_with_experiments_and_among_its_tables() {
     let setups: Vec<Setup> = performance.iter().flat_map(|plan| plan.setups(TRIALS)).collect();
     run_in(out.path(), &setups, 2, run).unwrap();
     assert_eq!(ran.load(Ordering::Relaxed), 90, "performance is read off the trials of fairness");
+}
+
+#[test]
+fn tables_ask_no_data_set_for_what_it_cannot_have() {
+    let corruptions = vec![Corruption::Heterogeneity, Corruption::LabelNoise];
+    let scope = Scope { corruptions, ..scope() };
+    let heads = |dataset| paper::plans(TableName::Fairness, dataset, &scope)[0].heads.clone();
+    assert_eq!(heads(Dataset::Mnist), ["strategy", "heterogeneity", "label noise"]);
+    assert_eq!(heads(Dataset::Electricity), ["strategy", "label noise"]);
 }
 
 #[test]

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 const INTERRUPTED: i32 = 130;
 const USAGE: i32 = 64;
+const SOFTWARE: i32 = 70;
 const SMALL: [&str; 14] = [
     "--nodes",
     "4",
@@ -59,7 +60,8 @@ fn an_experiment_is_run_once_and_shown_as_often_as_wanted() {
     let table = text(&again.stdout);
     assert!(table.contains("Evenhand") && table.contains("FedAvg") && table.contains('±'), "{table}");
     assert!(!table.contains("NaN"), "{table}");
-    let report = out.path().join("synthetic/feature-noise/paper/report.html");
+    let own = "nodes-4,rounds-16,batch-3,k-2,window-4,watched-2";
+    let report = out.path().join(format!("synthetic/feature-noise/paper/report-{own}.html"));
     assert!(table.contains(&report.display().to_string()) && report.is_file(), "{table}");
 }
 
@@ -128,6 +130,44 @@ fn the_paper_prints_documents_and_objects() {
     let tables = text(&kept.stdout);
     assert!(tables.contains("running time") && tables.contains("Standalone"), "{tables}");
     assert!(!tables.contains("MNIST") && !tables.contains("FedAvg"), "{tables}");
+}
+
+#[test]
+fn trials_that_fail_are_named_below_the_table_of_the_others() {
+    let out = tempfile::tempdir().unwrap();
+    let output = experiment(out.path(), &["--trials", "1", "--learning-rate", "1e45", "--no-progress"]);
+    let (said, table) = (text(&output.stderr), text(&output.stdout));
+    assert_eq!(output.status.code(), Some(SOFTWARE), "{said}");
+    assert!(said.contains("no figures for") && said.contains("evenhand/"), "{said}");
+    assert!(said.contains("seed-1.json: the model diverged in round"), "{said}");
+    assert!(table.contains("Evenhand") && table.contains("report: "), "{table}");
+}
+
+#[test]
+fn samples_that_are_seen_again_are_told() {
+    let (out, data) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    // 16 digits; 4 nodes need batches of 2 for 2 rounds and the one ahead.
+    let mut images: Vec<u8> = [0x803u32, 16, 28, 28].iter().flat_map(|word| word.to_be_bytes()).collect();
+    images.extend((0..16 * 28 * 28).map(|at| (at % 251) as u8));
+    let mut labels: Vec<u8> = [0x801u32, 16].iter().flat_map(|word| word.to_be_bytes()).collect();
+    labels.extend((0..16).map(|at| at % 10));
+    std::fs::write(data.path().join("train-images-idx3-ubyte"), images).unwrap();
+    std::fs::write(data.path().join("train-labels-idx1-ubyte"), labels).unwrap();
+    let flags = "experiment --dataset mnist --strategy fedavg --trials 1 --nodes 4 --rounds 2 --k 2 --watched 2 --batch 2";
+    let arguments: Vec<&str> = flags.split(' ').chain(["--data", data.path().to_str().unwrap()]).collect();
+    let output = command(out.path(), &arguments).output().unwrap();
+    let table = text(&output.stdout);
+    assert!(table.contains("Samples are seen up to 2 times"), "{table}{}", text(&output.stderr));
+}
+
+#[test]
+fn what_a_data_set_cannot_have_is_left_out_with_a_sentence() {
+    let out = tempfile::tempdir().unwrap();
+    let flags = "paper fairness --dataset electricity --corruption heterogeneity --no-run";
+    let output = command(out.path(), &flags.split(' ').collect::<Vec<_>>()).output().unwrap();
+    assert!(output.status.success());
+    let said = text(&output.stderr);
+    assert_eq!(said, "left out: electricity with heterogeneity, since it has no classes\n");
 }
 
 #[test]

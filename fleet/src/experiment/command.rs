@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::thread;
 
 use evenhand_protocol::exit::Exit;
@@ -12,7 +13,7 @@ use super::names::{corruption_label, dataset_label, number_label, value_name};
 use super::page;
 use super::progress::Progress;
 use super::record::Seen;
-use super::runner::{Laboratory, LoadPool, Records, RunTrial};
+use super::runner::{Failure, Laboratory, LoadPool, Records, RunTrial};
 use super::setup::Setup;
 use super::summary::ExperimentFigures;
 use super::table::{Plan, Question, seeds};
@@ -20,6 +21,7 @@ use super::trial;
 use crate::data::{self, Dataset, Request};
 use crate::demo::runtime;
 use crate::progress::Style;
+use crate::stream::Stream;
 use crate::transport::Interrupt;
 use crate::{FleetError, signal};
 
@@ -27,7 +29,7 @@ use crate::{FleetError, signal};
 pub fn run(args: &ExperimentArgs) -> Result<Exit, FleetError> {
     let setups = args.setups()?;
     let wanted: Vec<Setup> = setups.iter().flat_map(|setup| seeds(setup, args.lab.trials)).collect();
-    let path = args.lab.report.clone().unwrap_or_else(|| args.report_path());
+    let path = args.lab.report.clone().unwrap_or_else(|| args.report_path(&setups));
     let pending = page::pending(&path)?;
     let Some(records) = args.lab.records(&wanted)? else { return Ok(Exit::Interrupted) };
     pending.finish(&page::experiment(&setups, args.lab.trials, &records))?;
@@ -39,7 +41,7 @@ pub fn run(args: &ExperimentArgs) -> Result<Exit, FleetError> {
     };
     text.push('\n');
     io::stdout().lock().write_all(text.as_bytes()).map_err(FleetError::Output)?;
-    Ok(Exit::Ok)
+    Ok(records.exit())
 }
 
 /// The table of an experiment: one row a strategy.
@@ -98,10 +100,13 @@ pub(crate) fn repeat(setups: &[Setup], trials: u64) -> String {
 }
 
 impl ExperimentArgs {
-    fn report_path(&self) -> PathBuf {
+    /// Beside the results; other settings than the published ones have a report of their own.
+    fn report_path(&self, setups: &[Setup]) -> PathBuf {
         let Self { dataset, corruption, lab, .. } = self;
         let folder = lab.out.join(value_name(dataset)).join(value_name(corruption));
-        folder.join(value_name(&lab.as_published)).join("report.html")
+        let own = setups.first().and_then(Setup::own_name);
+        let name = own.map_or("report.html".to_owned(), |own| format!("report-{own}.html"));
+        folder.join(value_name(&lab.as_published)).join(name)
     }
 }
 
@@ -111,8 +116,8 @@ impl LabArgs {
         self.jobs.map_or_else(|| thread::available_parallelism().map_or(1, usize::from), usize::from)
     }
 
-    /// The records of `setups`: all of them, or those that are kept when nothing shall be run; none when interrupted, which is
-    /// said on stderr.
+    /// The records of `setups`: all of them, or those that are kept when nothing shall be run; none when interrupted. That, and
+    /// which trials failed, is said on stderr.
     pub(crate) fn records(&self, setups: &[Setup]) -> Result<Option<Records>, FleetError> {
         if self.no_run {
             return Ok(Some(Records::kept(&self.out, setups)?));
@@ -121,7 +126,8 @@ impl LabArgs {
         let load: &LoadPool<'_> =
             &|setup| Ok(data::load(setup.dataset, folder.as_deref(), &Request::of(setup))?);
         let run: &RunTrial<'_> = &|setup, pool, interrupt, on_round| {
-            Ok(Seen::from(&trial::run(setup, pool, interrupt, on_round)?))
+            let passes = Stream::new(Arc::clone(pool), setup)?.passes();
+            Ok(Seen::of(&trial::run(setup, pool, interrupt, on_round)?, passes))
         };
         let (runtime, interrupt) = (runtime()?, Interrupt::default());
         runtime.spawn(signal::watch(interrupt.clone()));
@@ -129,6 +135,9 @@ impl LabArgs {
             Laboratory { out: &self.out, jobs: self.workers(), load, run, interrupt: &interrupt };
         let progress = Progress::new(io::stderr(), Style::of_stderr(self.no_progress));
         let records = laboratory.records(setups, progress)?;
+        for Failure { path, cause } in &records.failed {
+            eprintln!("no figures for {}: {cause}", path.display());
+        }
         if records.is_complete() {
             return Ok(Some(records));
         }

@@ -6,34 +6,20 @@ use super::names::value_name;
 use super::setup::Contender;
 
 impl Contender {
-    /// Everybody, in the order of tables: ours first.
-    pub const EVERY: [Self; 11] = [
-        Self::Evenhand,
-        Self::EvenhandWithoutReplacement,
-        Self::EvenhandCredit,
-        Self::EvenhandCalibrated,
-        Self::EvenhandCalibratedCredit,
-        Self::Fedavg,
-        Self::QFfl,
-        Self::Fgfl,
-        Self::Gog,
-        Self::Standalone,
-        Self::Cons,
-    ];
-
     /// What `all` means: each of our choices once against the paper's, and every baseline.
     pub fn all() -> Vec<Self> {
-        Self::EVERY.into_iter().filter(|&contender| contender != Self::EvenhandCalibratedCredit).collect()
+        let wanted = |&contender: &Self| contender != Self::EvenhandCalibratedCredit;
+        Self::value_variants().iter().copied().filter(wanted).collect()
     }
 
     /// Ours: the paper's mechanism, whatever its stop rule and sampler.
     pub fn is_ours(self) -> bool {
-        self.position() < Self::Fedavg.position()
+        self < Self::Fedavg
     }
 
     /// Its place in tables, and so its colour in plots.
     pub fn position(self) -> usize {
-        Self::EVERY.iter().position(|&other| other == self).expect("EVERY holds every contender")
+        self as usize
     }
 
     /// The name on the command line and in file names.
@@ -81,7 +67,7 @@ impl std::str::FromStr for Contenders {
 }
 
 fn unknown(name: &str) -> String {
-    let names: Vec<String> = Contender::EVERY.into_iter().map(Contender::name).collect();
+    let names: Vec<String> = Contender::value_variants().iter().map(value_name).collect();
     format!("no strategy is called {name:?}; there are {}, and all", names.join(", "))
 }
 

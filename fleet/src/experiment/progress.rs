@@ -68,6 +68,11 @@ impl<W: Write> Progress<W> {
         }
     }
 
+    /// A trial has no figures; why is told at the end.
+    pub fn failed(&mut self, setup: &Setup) {
+        self.ledger.failed(setup);
+    }
+
     /// Clears the line, so that what follows starts on an empty one.
     pub fn finish(&mut self) {
         if let Style::Live { .. } = self.style {
@@ -131,11 +136,20 @@ impl Ledger {
         );
     }
 
-    fn trial(&mut self, record: &Record) {
-        self.running.remove(&record.setup.path());
-        if let Some(left) = self.left.get_mut(&class(&record.setup)) {
-            *left -= f64::from(record.setup.rounds);
+    fn failed(&mut self, setup: &Setup) {
+        self.forget(setup);
+        self.wanted -= 1;
+    }
+
+    fn forget(&mut self, setup: &Setup) {
+        self.running.remove(&setup.path());
+        if let Some(left) = self.left.get_mut(&class(setup)) {
+            *left -= f64::from(setup.rounds);
         }
+    }
+
+    fn trial(&mut self, record: &Record) {
+        self.forget(&record.setup);
         self.spend(record);
         self.latest = format!(
             "{}, {}, seed {}: {:.1} s",

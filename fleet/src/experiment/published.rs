@@ -70,14 +70,16 @@ impl Setup {
         path.push(value_name(&self.corruption));
         path.push(value_name(&self.as_published));
         path.push(self.contender.name());
-        let own = self.differences();
-        if !own.is_empty() {
-            path.push(
-                own.iter().map(|(name, value)| format!("{name}-{value}")).collect::<Vec<_>>().join(","),
-            );
-        }
+        path.extend(self.own_name());
         path.push(format!("seed-{}.json", self.seed));
         path
+    }
+
+    /// What is not as published, for the names of files; none where all is.
+    pub(crate) fn own_name(&self) -> Option<String> {
+        let own: Vec<String> =
+            self.differences().iter().map(|(name, value)| format!("{name}-{value}")).collect();
+        (!own.is_empty()).then(|| own.join(","))
     }
 
     /// Flags and values in which this is not as published.

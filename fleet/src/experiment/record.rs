@@ -11,9 +11,16 @@ use tempfile::NamedTempFile;
 use super::setup::Setup;
 use crate::outcome::{Figures, Outcome, Round};
 
+/// Changes when the same setup would yield other figures: records of another number must not be mixed with ours.
+pub const FORMAT: u16 = 1;
+
 /// A finished trial: what was asked, what was seen, and how long it took.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Record {
+    /// Always [`FORMAT`]. The first records do not say it.
+    #[serde(default = "first_format")]
+    pub format: u16,
     /// What was asked.
     pub setup: Setup,
     /// What was seen.
@@ -24,6 +31,24 @@ pub struct Record {
     pub seconds: f64,
     /// What must be said beside its figures.
     pub note: Option<String>,
+    /// How often its data were gone through, where the record says it.
+    #[serde(default = "one_pass")]
+    pub passes: usize,
+}
+
+fn first_format() -> u16 {
+    1
+}
+
+fn one_pass() -> usize {
+    1
+}
+
+/// What is read of a record before all else.
+#[derive(Deserialize)]
+struct Head {
+    #[serde(default = "first_format")]
+    format: u16,
 }
 
 /// What a trial is seen to do: [`Record`] without what its caller knows already.
@@ -33,6 +58,8 @@ pub struct Seen {
     pub figures: Figures,
     /// How it came about.
     pub curve: Curve,
+    /// How often the data were gone through.
+    pub passes: usize,
 }
 
 /// Means over nodes, one a round.
@@ -44,15 +71,16 @@ pub struct Curve {
     pub scores: Vec<Option<f64>>,
 }
 
-impl From<&Outcome> for Seen {
-    fn from(outcome: &Outcome) -> Self {
+impl Seen {
+    /// What is kept of an outcome whose data were gone through so often.
+    pub fn of(outcome: &Outcome, passes: usize) -> Self {
         let mean = |values: &[f64]| Summary::of(values).map(|over| over.mean).filter(|mean| mean.is_finite());
         let scores = |round: &Round| mean(&round.online_accuracies).or_else(|| mean(&round.online_mapes));
         let curve = Curve {
             losses: outcome.rounds.iter().map(|round| mean(&round.online_losses)).collect(),
             scores: outcome.rounds.iter().map(scores).collect(),
         };
-        Self { figures: outcome.figures(), curve }
+        Self { figures: outcome.figures(), curve, passes }
     }
 }
 
@@ -75,13 +103,25 @@ pub enum RecordError {
         /// What the system says.
         cause: io::Error,
     },
-    /// Something else, or of another version.
+    /// Something else.
     #[error("{} is no result of a trial ({cause}); remove it, or choose another --out DIR", path.display())]
     Malformed {
         /// The file.
         path: PathBuf,
         /// What is wrong with it.
         cause: serde_json::Error,
+    },
+    /// Made when trials were run otherwise.
+    #[error(
+        "{} is a result of format {found}, not {}: the same trial would yield other figures now; remove it, or choose \
+         another --out DIR",
+        path.display(), FORMAT
+    )]
+    OtherFormat {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        found: u16,
     },
     /// Results must not be mixed.
     #[error(
@@ -106,6 +146,10 @@ impl Record {
             Err(cause) => return Err(RecordError::Unreadable { path, cause }),
         };
         let malformed = |cause| RecordError::Malformed { path: path.clone(), cause };
+        let Head { format } = serde_json::from_str(&text).map_err(malformed)?;
+        if format != FORMAT {
+            return Err(RecordError::OtherFormat { path, found: format });
+        }
         let record: Record = serde_json::from_str(&text).map_err(malformed)?;
         // Numbers come back from JSON with an error in their last bit: ours must have made the same journey.
         let ours: Setup =
@@ -135,7 +179,7 @@ impl Record {
 
     /// A record of what was seen. JSON knows no infinity: what a model that diverged leaves behind is left out.
     pub fn new(setup: Setup, seen: Seen, seconds: f64, note: Option<String>) -> Self {
-        let Seen { mut figures, curve } = seen;
+        let Seen { mut figures, curve, passes } = seen;
         let finite = |summary: &Summary| {
             [summary.mean, summary.min, summary.max, summary.std].iter().all(|value| value.is_finite())
         };
@@ -156,8 +200,21 @@ impl Record {
                 .iter()
                 .all(number)
         });
-        Self { setup, figures, curve, seconds, note }
+        Self { format: FORMAT, setup, figures, curve, seconds, note, passes }
     }
+}
+
+/// What must be said beside the figures of several trials, each once.
+pub fn notes<'a>(records: impl IntoIterator<Item = &'a Record>) -> Vec<String> {
+    let (mut notes, mut passes) = (Vec::new(), 1);
+    for record in records {
+        notes.extend(record.note.clone().filter(|note| !notes.contains(note)));
+        passes = passes.max(record.passes);
+    }
+    if passes > 1 {
+        notes.push(format!("Samples are seen up to {passes} times: the trials need more than there are."));
+    }
+    notes
 }
 
 fn difference(theirs: &Setup, ours: &Setup) -> String {

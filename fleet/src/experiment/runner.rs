@@ -8,6 +8,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Instant;
 
+use evenhand_coordinator::federation::Cause;
+use evenhand_protocol::exit::Exit;
+
 use super::progress::Progress;
 use super::record::{Record, RecordError, Seen};
 use super::setup::Setup;
@@ -43,6 +46,17 @@ pub struct Records {
     by_path: BTreeMap<PathBuf, Record>,
     /// Trials that were asked for.
     pub wanted: usize,
+    /// Trials that were run and have no figures.
+    pub failed: Vec<Failure>,
+}
+
+/// A trial whose federation gave up.
+#[derive(Debug)]
+pub struct Failure {
+    /// Where its record would be.
+    pub path: PathBuf,
+    /// Why.
+    pub cause: Cause,
 }
 
 impl Records {
@@ -69,9 +83,14 @@ impl Records {
         self.by_path.len()
     }
 
-    /// Whether nothing is missing.
+    /// Whether nothing is left to run.
     pub fn is_complete(&self) -> bool {
-        self.done() == self.wanted
+        self.done() + self.failed.len() == self.wanted
+    }
+
+    /// A command's word to the shell about them.
+    pub fn exit(&self) -> Exit {
+        if self.failed.is_empty() { Exit::Ok } else { Exit::Software }
     }
 
     /// Everything, by path.
@@ -85,7 +104,8 @@ impl Records {
 }
 
 impl Laboratory<'_> {
-    /// The records of `setups`: from disk where they are there, from new trials where not. Fewer when interrupted.
+    /// The records of `setups`: from disk where they are there, from new trials where not. Fewer when interrupted, or where
+    /// a federation gave up: its trial fails, the others go on.
     pub fn records<W: Write + Send>(
         &self,
         setups: &[Setup],
@@ -95,14 +115,15 @@ impl Laboratory<'_> {
         let mut paths = BTreeSet::new();
         let absent = |setup: &&Setup| records.get(setup).is_none() && paths.insert(setup.path());
         let mut missing: Vec<&Setup> = setups.iter().filter(absent).collect();
-        // By seed first, so that strategies share the data, and every strategy soon has its first trial.
-        missing.sort_by_key(|setup| (setup.dataset as usize, setup.corruption as usize, setup.seed));
+        // Seed by seed, so that whoever shares data runs while they are there, and every strategy soon has its first trial.
+        missing.sort_by_key(|setup| (setup.dataset as usize, setup.seed, setup.corruption as usize));
         let mut progress = progress;
         progress.start(&records, &missing, self.jobs);
         let desk = Mutex::new((records, progress));
         let outcome = self.run_missing(&missing, &desk);
-        let (records, mut progress) = desk.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let (mut records, mut progress) = desk.into_inner().unwrap_or_else(PoisonError::into_inner);
         progress.finish();
+        records.failed.sort_by(|one, other| one.path.cmp(&other.path));
         outcome.map(|()| records)
     }
 
@@ -154,13 +175,23 @@ impl Laboratory<'_> {
             (self.run)(setup, &pool, self.interrupt, &mut |round| {
                 at_desk().1.round(setup, round, begun.elapsed().as_secs_f64());
             })
-        })?;
-        if seen.figures.ended == Ended::Complete {
-            let record = Record::new(setup.clone(), seen, begun.elapsed().as_secs_f64(), pool.note.clone());
-            record.save(self.out)?;
-            let mut desk = at_desk();
-            desk.1.trial(&record);
-            desk.0.put(record);
+        });
+        match seen {
+            Ok(seen) if seen.figures.ended == Ended::Complete => {
+                let seconds = begun.elapsed().as_secs_f64();
+                let record = Record::new(setup.clone(), seen, seconds, pool.note.clone());
+                record.save(self.out)?;
+                let mut desk = at_desk();
+                desk.1.trial(&record);
+                desk.0.put(record);
+            }
+            Ok(_) => {}
+            Err(FleetError::Failed(cause)) => {
+                let mut desk = at_desk();
+                desk.1.failed(setup);
+                desk.0.failed.push(Failure { path: self.out.join(setup.path()), cause });
+            }
+            Err(error) => return Err(error),
         }
         shelf.give_back(setup);
         Ok(())

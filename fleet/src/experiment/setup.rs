@@ -9,6 +9,7 @@ use crate::data::Dataset;
 
 /// One run of one strategy on one data set; equal setups have equal figures, timings aside.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Setup {
     /// What is learned.
     pub dataset: Dataset,
@@ -52,7 +53,7 @@ pub struct Setup {
     pub shuffled: bool,
 }
 
-/// A strategy with its choices, by the name it has on the command line.
+/// A strategy with its choices, by the name it has on the command line; in the order of tables, ours first.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, clap::ValueEnum, Serialize, Deserialize,
 )]

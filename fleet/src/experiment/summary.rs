@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::estimate::Estimate;
 use super::measure::Measure;
-use super::record::Record;
+use super::record::{Record, notes};
 use super::runner::Records;
 use super::setup::Setup;
 use super::table::seeds;
@@ -70,9 +70,7 @@ impl ExperimentFigures {
     /// Of the setups of one experiment, one a strategy; none without setups.
     pub fn of(setups: &[Setup], trials: u64, records: &Records) -> Option<Self> {
         let settings = setups.first()?.clone();
-        let mut notes: Vec<String> = records.iter().filter_map(|record| record.note.clone()).collect();
-        notes.sort();
-        notes.dedup();
+        let notes = notes(records.iter());
         let strategies = setups.iter().map(|setup| {
             let seen: Vec<&Record> = seeds(setup, trials).filter_map(|setup| records.get(&setup)).collect();
             StrategyFigures::of(setup, &seen)

@@ -1,15 +1,14 @@
 //! Tables of questions to many trials: asked, answered, and written for terminals, documents and pages.
 
-use std::fmt::Write;
-
 use serde::Serialize;
 
 use super::estimate::Estimate;
 use super::measure::Measure;
+use super::record::{Record, notes};
 use super::runner::Records;
 use super::setup::Setup;
 use crate::paper::published;
-use crate::report::plot::escaped;
+use crate::report::plot::{escaped, put};
 
 const NOTHING: &str = "–";
 
@@ -81,16 +80,12 @@ impl Plan {
 
     /// The table, from whatever records there are.
     pub fn answer(&self, records: &Records, trials: u64) -> Table {
-        let mut notes: Vec<String> = Vec::new();
+        let mut behind: Vec<&Record> = Vec::new();
         let mut remarks: Vec<&'static str> = Vec::new();
         let mut cell = |question: &Question| {
-            let seen: Vec<_> =
+            let seen: Vec<&Record> =
                 seeds(&question.setup, trials).filter_map(|setup| records.get(&setup)).collect();
-            for note in seen.iter().filter_map(|record| record.note.as_ref()) {
-                if !notes.contains(note) {
-                    notes.push(note.clone());
-                }
-            }
+            behind.extend(&seen);
             let estimate = Estimate::of(seen.iter().map(|record| question.measure.of(record)));
             let published = published::figure(&question.setup, question.measure);
             let remark = published.and(published::remark(&question.setup));
@@ -106,6 +101,7 @@ impl Plan {
                 cells: questions.iter().map(&mut cell).collect(),
             })
             .collect();
+        let mut notes = notes(behind);
         notes.extend(remarks.into_iter().map(str::to_owned));
         Table {
             title: self.title.clone(),
@@ -216,8 +212,4 @@ impl Table {
         }
         text
     }
-}
-
-fn put(text: &mut String, more: std::fmt::Arguments<'_>) {
-    text.write_fmt(more).expect("a String takes any text");
 }
