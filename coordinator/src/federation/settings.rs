@@ -75,6 +75,9 @@ pub struct Training {
     pub loss: Loss,
     /// η of θ_t = θ_{t−1} − η Σ pᵢΔθᵢ.
     pub learning_rate: f64,
+    /// Whether whoever sent nothing counts as an update of zero, so that few updates make a short step, as in the published
+    /// code; the paper's step is the mean of those that came.
+    pub dilute: bool,
     /// At most so many samples enter a node's batch.
     pub samples_max: u32,
     /// Passes over the batch in local training; 0 asks for the plain gradient.
@@ -97,6 +100,7 @@ impl Default for Training {
         Self {
             loss: Loss::Mse,
             learning_rate: 0.1,
+            dilute: false,
             samples_max: 4096,
             local_epochs: 0,
             local_learning_rate: 0.01,

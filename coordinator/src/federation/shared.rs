@@ -218,6 +218,10 @@ impl Shared {
         let columns: Vec<usize> = harvest.arrivals.iter().map(|(column, _)| *column).collect();
         let asked: Vec<usize> = harvest.draw.asked().iter().map(|asked| asked.member).collect();
         let losses: Vec<f64> = harvest.arrivals.iter().map(|(_, accepted)| accepted.loss().into()).collect();
+        let training = &self.rules.training;
+        let enrolled = self.roster.members().iter().filter(|member| !member.is_removed()).count();
+        let diluted = if training.dilute { columns.len() as f64 / enrolled as f64 } else { 1.0 };
+        let learning_rate = training.learning_rate * diluted;
         let merged = self.strategy.get_mut().merge(&Harvested {
             latest: &self.latest,
             own: &self.own,
@@ -228,7 +232,7 @@ impl Shared {
             shares: &harvest.shares,
             losses: &losses,
             contributions: told.map(|told| told.values.as_slice()),
-            learning_rate: self.rules.training.learning_rate,
+            learning_rate,
         });
         let finite = merged.latest.is_finite() && merged.own.iter().all(Weights::is_finite);
         if finite { Ok(merged) } else { Err(Cause::Diverged { round: harvest.draw.round() }) }

@@ -660,6 +660,20 @@ fn fedavg_draws_everybody_alike_and_never_measures() {
     assert!(drawn.iter().all(|count| (48..=93).contains(count)), "{drawn:?}");
 }
 
+/// k = 1 of 2 is drawn, η = 0.5: its update of 1 moves θ by 0.5, or by 0.25 if the other counts as zero.
+#[test]
+fn few_updates_make_a_short_step_where_that_is_wanted() {
+    for (dilute, wanted) in [(false, -0.5), (true, -0.25)] {
+        let mut rules = settings(2);
+        rules.federation.strategy = StrategyKind::FedAvg;
+        rules.training.dilute = dilute;
+        let mut world = World::with(rules, 1, &["a", "b"]);
+        let asked = world.asked(1)[0].to_owned();
+        world.updates(&asked, 10, &[1.0]);
+        assert_eq!(world.last().weights.values(), [wanted]);
+    }
+}
+
 #[test]
 fn after_a_lost_link_the_round_is_asked_for_again_with_the_full_deadline() {
     let mut world = World::with(settings(2), 1, &["a", "b"]);

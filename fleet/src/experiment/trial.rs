@@ -150,6 +150,7 @@ fn rules(setup: &Setup) -> Result<federation::Settings, FleetError> {
             loss: setup.dataset.loss(),
             learning_rate: setup.learning_rate,
             optimiser: setup.optimiser,
+            dilute: as_code,
             ..Default::default()
         },
         contribution: appraisal,
