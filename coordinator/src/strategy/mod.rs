@@ -209,6 +209,21 @@ pub enum AnyStrategy {
     Cons(Cons),
 }
 
+/// What is in any variant, shared or exclusive as the enum is.
+macro_rules! inner {
+    ($any:expr) => {
+        match $any {
+            AnyStrategy::Evenhand(strategy) => strategy,
+            AnyStrategy::FedAvg(strategy) => strategy,
+            AnyStrategy::QFfl(strategy) => strategy,
+            AnyStrategy::Fgfl(strategy) => strategy,
+            AnyStrategy::Gog(strategy) => strategy,
+            AnyStrategy::Standalone(strategy) => strategy,
+            AnyStrategy::Cons(strategy) => strategy,
+        }
+    };
+}
+
 impl AnyStrategy {
     /// A strategy that has not seen a round yet.
     pub fn new(kind: StrategyKind, baseline: &Baseline) -> Self {
@@ -238,28 +253,12 @@ impl AnyStrategy {
 
     /// The strategy itself.
     pub fn get(&self) -> &dyn Strategy {
-        match self {
-            Self::Evenhand(strategy) => strategy,
-            Self::FedAvg(strategy) => strategy,
-            Self::QFfl(strategy) => strategy,
-            Self::Fgfl(strategy) => strategy,
-            Self::Gog(strategy) => strategy,
-            Self::Standalone(strategy) => strategy,
-            Self::Cons(strategy) => strategy,
-        }
+        inner!(self)
     }
 
     /// The strategy itself, to be told of a round.
     pub fn get_mut(&mut self) -> &mut dyn Strategy {
-        match self {
-            Self::Evenhand(strategy) => strategy,
-            Self::FedAvg(strategy) => strategy,
-            Self::QFfl(strategy) => strategy,
-            Self::Fgfl(strategy) => strategy,
-            Self::Gog(strategy) => strategy,
-            Self::Standalone(strategy) => strategy,
-            Self::Cons(strategy) => strategy,
-        }
+        inner!(self)
     }
 }
 

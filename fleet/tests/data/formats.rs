@@ -245,7 +245,7 @@ fn a_household_without_samples_takes_nobodys_place() {
     put(folder.path(), "meters/MAC000003.csv", meter("MAC000003", 1500, steady).as_bytes());
     let request = data::Request { samples_max: 10, owners_max: 1, ..CODE };
     let pool = data::load(Dataset::Meters, Some(folder.path()), &request).unwrap();
-    assert_eq!(pool.owners, Some(vec![0..10]));
+    assert_eq!(pool.owners, Some(std::iter::once(0..10).collect()));
     assert_eq!(pool.note.as_deref(), Some("left out, since too short or mostly zero: MAC000002"));
 }
 

@@ -5,25 +5,27 @@
 //! wire does not survive here either; or handed over whole, where only what is said matters. Nodes that have mail at the
 //! same moment work in parallel; what they say is delivered in their order, so the same seed gives the same run.
 
-use std::cmp::{Ordering, Reverse};
+mod company;
+mod mail;
+mod node;
+
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;
 use std::time::Instant;
 
-use evenhand_coordinator::federation::{Blueprint, Closed, Effect, Federation, Input, Rules, Tick};
+use evenhand_coordinator::federation::{Closed, Effect, Federation, Input, Tick};
 use evenhand_models::LoadOptions;
-use evenhand_node::core::Settings;
-use evenhand_node::inline::Inline;
 use evenhand_node::library::Library;
-use evenhand_node::source::Source;
 use evenhand_node::source::household::Household;
-use evenhand_protocol::chunk::{self, Assembler, Transfer};
-use evenhand_protocol::envelope;
 use evenhand_protocol::identity::NodeId;
-use evenhand_protocol::limits::Limits;
-use evenhand_protocol::message::{Answer, Message, Phase};
+use evenhand_protocol::message::{Message, Phase};
 use rayon::prelude::*;
 
+pub use self::company::{Carriage, Company, Conduct, Seat, Steady};
+
+use self::mail::{Address, Inbox, Mail, Parcel};
+use self::node::SimulatedNode;
 use super::{Fleet, Interrupt, OnRound, Ran};
 use crate::FleetError;
 use crate::outcome::{Cost, Ended};
@@ -32,60 +34,6 @@ use crate::outcome::{Cost, Ended};
 const LATENCY_MS: u32 = 5;
 /// From an order to its answer, whatever the model: virtual time only has to pass.
 const TRAINING_MS: u32 = 50;
-
-/// Everybody who takes part, and how messages go between them.
-pub struct Company {
-    /// What the federation is run by.
-    pub rules: Rules,
-    /// What it learns.
-    pub blueprint: Blueprint,
-    /// The nodes, in the order of their names.
-    pub seats: Vec<Seat>,
-    /// How messages are handed over.
-    pub carriage: Carriage,
-}
-
-/// One node before it runs.
-pub struct Seat {
-    /// Its name.
-    pub id: NodeId,
-    /// What its core is told.
-    pub settings: Settings,
-    /// Where its data come from.
-    pub source: Box<dyn Source>,
-    /// What it takes from there in a round.
-    pub readings_a_round: usize,
-    /// What it does besides.
-    pub conduct: Box<dyn Conduct>,
-}
-
-/// How messages are handed over.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Carriage {
-    /// In packets, as on a broker.
-    Packed,
-    /// As they are; no bytes are counted.
-    Whole,
-}
-
-/// Whether a node is there, and whether it gives what it was asked for. Rounds are numbered from 1.
-pub trait Conduct: Send {
-    /// Whether it is away during a whole round.
-    fn is_away(&self, _round: u32) -> bool {
-        false
-    }
-
-    /// Whether it takes the model of a round and keeps its update to itself; `exploiting` counts the rounds in which
-    /// nodes were drawn, 0 while exploring.
-    fn is_silent(&self, _round: u32, _exploiting: u32) -> bool {
-        false
-    }
-}
-
-/// Always there, always gives.
-pub struct Steady;
-
-impl Conduct for Steady {}
 
 /// Runs `fleet` to its end, or until `interrupt` is raised; `on_round` sees every round.
 pub fn run(fleet: &Fleet, interrupt: &Interrupt, on_round: &mut OnRound<'_>) -> Result<Ran, FleetError> {
@@ -132,71 +80,6 @@ pub fn play(
             Ok(Ran { ended, cost: Cost { seconds_training: training, ..simulation.cost } })
         }
     }
-}
-
-/// A message as it is handed over.
-#[derive(Debug, Clone)]
-enum Parcel {
-    /// In the packets that a broker would carry.
-    Packed(Arc<[Vec<u8>]>),
-    Whole(Arc<Message>),
-}
-
-impl Parcel {
-    fn bytes(&self) -> u64 {
-        match self {
-            Parcel::Packed(packets) => packets.iter().map(|packet| packet.len() as u64).sum(),
-            Parcel::Whole(_) => 0,
-        }
-    }
-}
-
-impl Carriage {
-    fn parcel(self, message: Message) -> Parcel {
-        match self {
-            Carriage::Packed => {
-                let transfer = Transfer::new(envelope::encode(&message), chunk::PAYLOAD_BYTES_MAX);
-                let transfer = transfer.expect("a model that fits memory fits a transfer");
-                Parcel::Packed(transfer.chunks().collect())
-            }
-            Carriage::Whole => Parcel::Whole(Arc::new(message)),
-        }
-    }
-}
-
-/// A message on its way.
-struct Mail {
-    at: Tick,
-    /// Breaks ties, so that equal runs stay equal.
-    sequence: u64,
-    to: Address,
-    parcel: Parcel,
-}
-
-impl Ord for Mail {
-    fn cmp(&self, other: &Self) -> Ordering {
-        (self.at, self.sequence).cmp(&(other.at, other.sequence))
-    }
-}
-
-impl PartialOrd for Mail {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Mail {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-
-impl Eq for Mail {}
-
-#[derive(Debug, Clone, Copy)]
-enum Address {
-    Coordinator { from: usize },
-    Node(usize),
 }
 
 /// The coordinator, the nodes, and what is on its way between them.
@@ -367,89 +250,6 @@ impl Simulation {
             for (delay_ms, parcel) in said {
                 self.post(Address::Coordinator { from }, delay_ms, parcel);
             }
-        }
-    }
-}
-
-/// A node and its mailbox.
-struct SimulatedNode {
-    id: NodeId,
-    node: Inline<Box<dyn Source>>,
-    conduct: Box<dyn Conduct>,
-    carriage: Carriage,
-    is_away: bool,
-    inbox: Inbox,
-}
-
-impl SimulatedNode {
-    fn new(seat: Seat, carriage: Carriage, library: &Arc<Library>) -> Self {
-        let Seat { id, settings, source, readings_a_round, conduct } = seat;
-        let node = Inline::new(settings, 1, source, readings_a_round, Arc::clone(library));
-        Self { id, node, conduct, carriage, is_away: false, inbox: Inbox::new() }
-    }
-
-    fn connect(&mut self) -> Vec<Message> {
-        self.is_away = false;
-        self.node.connect().into_iter().map(|said| said.message).collect()
-    }
-
-    /// Goes away; what the broker says about that.
-    fn leave(&mut self) -> Message {
-        self.is_away = true;
-        self.node.disconnect();
-        Message::Status(self.node.node().farewell())
-    }
-
-    /// What it says to its mail, and after how long. Mail of one who is away is lost.
-    fn read(&mut self, mail: Vec<Parcel>, exploiting: u32) -> Vec<(u32, Parcel)> {
-        let mut said = Vec::new();
-        if self.is_away {
-            return said;
-        }
-        for parcel in mail {
-            let Some(message) = self.inbox.take_in("coordinator", parcel) else { continue };
-            let before = self.node.training();
-            let answers = self.node.hear(message);
-            let delay_ms = if self.node.training() > before { LATENCY_MS + TRAINING_MS } else { LATENCY_MS };
-            for answer in answers.into_iter().filter(|answer| !self.withholds(&answer.message, exploiting)) {
-                said.push((delay_ms, self.carriage.parcel(answer.message)));
-            }
-        }
-        said
-    }
-
-    fn withholds(&self, message: &Message, exploiting: u32) -> bool {
-        match message {
-            Message::Answer(Answer::Update(update)) => {
-                let drawing = self.node.node().phase() == Some(Phase::Exploiting);
-                let exploiting = if drawing { exploiting + 1 } else { 0 };
-                self.conduct.is_silent(update.round, exploiting)
-            }
-            _ => false,
-        }
-    }
-}
-
-/// Puts packets together again.
-struct Inbox {
-    assembler: Assembler,
-    limits: Limits,
-}
-
-impl Inbox {
-    fn new() -> Self {
-        let limits = Limits::default();
-        Self { assembler: Assembler::new(limits, chunk::PATIENCE_MS), limits }
-    }
-
-    /// The message in a parcel, whose packets arrive together.
-    fn take_in(&mut self, sender: &str, parcel: Parcel) -> Option<Message> {
-        match parcel {
-            Parcel::Packed(packets) => packets.iter().find_map(|packet| {
-                let bytes = self.assembler.accept(sender, packet, 0).ok()??;
-                envelope::decode(&bytes, &self.limits).ok()
-            }),
-            Parcel::Whole(message) => Some(Arc::unwrap_or_clone(message)),
         }
     }
 }
