@@ -1,9 +1,9 @@
 //! `evenhand-fleet data`: what is here, what is missing, and where it is published.
 
-use std::fmt::Write as _;
 use std::io::{self, BufRead, Write};
 use std::path::{Path, PathBuf};
 
+use clap::ValueEnum;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
@@ -12,6 +12,7 @@ use super::{
     DataError, Dataset, FOLDER_VARIABLE, Place, Pool, Request, cifar, fi2010, idx, meters, npz, opsd,
 };
 use crate::experiment::setup::AsPublished;
+use crate::report::plot;
 
 /// Files that a table names one by one, at most.
 const NAMED_MAX: usize = 5;
@@ -104,15 +105,15 @@ struct Checked {
 impl Catalogue {
     fn of(folder: Option<PathBuf>) -> Self {
         let datasets =
-            Dataset::ALL.into_iter().map(|dataset| Entry::of(dataset, folder.as_deref())).collect();
+            Dataset::value_variants().iter().map(|&dataset| Entry::of(dataset, folder.as_deref())).collect();
         Self { folder, datasets }
     }
 
     fn text(&self) -> String {
         let mut text = String::new();
         match &self.folder {
-            Some(folder) => put(&mut text, format_args!("Data sets in {}", folder.display())),
-            None => put(
+            Some(folder) => put_line(&mut text, format_args!("Data sets in {}", folder.display())),
+            None => put_line(
                 &mut text,
                 format_args!(
                     "No data folder: name one with --data DIR or {FOLDER_VARIABLE}. `--dataset synthetic` needs none."
@@ -170,15 +171,15 @@ impl Entry {
             State::Missing => "missing",
         };
         let samples = self.samples.map(|samples| format!(", {samples} samples")).unwrap_or_default();
-        put(text, format_args!("{name:<12} {state}{samples}"));
+        put_line(text, format_args!("{name:<12} {state}{samples}"));
         if let Some(note) = &self.note {
-            put(text, format_args!("  {note}"));
+            put_line(text, format_args!("  {note}"));
         }
         if self.dataset != Dataset::Synthetic {
-            put(text, format_args!("  published at {}", self.home));
+            put_line(text, format_args!("  published at {}", self.home));
         }
         if self.files.len() > NAMED_MAX {
-            put(text, format_args!("  {} files; --json lists them", self.files.len()));
+            put_line(text, format_args!("  {} files; --json lists them", self.files.len()));
             return;
         }
         for file in &self.files {
@@ -188,8 +189,8 @@ impl Entry {
                 Some(false) => ", NOT as published",
                 None => "",
             };
-            put(text, format_args!("  {} ({} bytes unpacked{verdict})", path.display(), file.bytes));
-            put(text, format_args!("    sha256 {}", file.sha256));
+            put_line(text, format_args!("  {} ({} bytes unpacked{verdict})", path.display(), file.bytes));
+            put_line(text, format_args!("    sha256 {}", file.sha256));
         }
     }
 }
@@ -212,7 +213,7 @@ impl Checked {
             content.consume(read);
         }
         let sha256 = hasher.finalize().iter().fold(String::new(), |mut text, byte| {
-            write!(text, "{byte:02x}").expect("a String takes any text");
+            plot::put(&mut text, format_args!("{byte:02x}"));
             text
         });
         let as_published = published(files::plain_name(source.path())).map(|known| known == sha256);
@@ -258,9 +259,8 @@ fn state(dataset: Dataset, pool: &Pool, files: &[Checked]) -> State {
     if all { State::Complete } else { State::Subset }
 }
 
-fn put(text: &mut String, line: std::fmt::Arguments<'_>) {
-    text.write_fmt(line).expect("a String takes any text");
-    text.push('\n');
+fn put_line(text: &mut String, line: std::fmt::Arguments<'_>) {
+    plot::put(text, format_args!("{line}\n"));
 }
 
 #[cfg(test)]

@@ -53,17 +53,6 @@ pub enum Dataset {
 }
 
 impl Dataset {
-    /// All of them.
-    pub const ALL: [Dataset; 7] = [
-        Dataset::Mnist,
-        Dataset::Cifar10,
-        Dataset::Pathmnist,
-        Dataset::Hft,
-        Dataset::Electricity,
-        Dataset::Meters,
-        Dataset::Synthetic,
-    ];
-
     /// The shipped model that learns it: its name, and the file.
     pub fn model(self, as_published: AsPublished) -> (&'static str, &'static [u8]) {
         match (self, as_published) {

@@ -1,5 +1,6 @@
 //! Sound files are read as what they mean.
 
+use clap::ValueEnum;
 use evenhand_fleet::data::{self, Answers, Dataset};
 use evenhand_models::{LoadOptions, Model};
 use tempfile::tempdir;
@@ -251,7 +252,7 @@ fn a_household_without_samples_takes_nobodys_place() {
 
 #[test]
 fn samples_fit_the_models() {
-    for dataset in Dataset::ALL {
+    for &dataset in Dataset::value_variants() {
         for request in [PAPER, CODE] {
             let (name, bytes) = dataset.model(request.as_published);
             let model = Model::load(bytes, &LoadOptions::default()).unwrap();
