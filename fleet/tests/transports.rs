@@ -1,6 +1,7 @@
 //! The same fleet over real MQTT and in virtual time.
 #![allow(clippy::unwrap_used)]
 
+use clap::ValueEnum;
 use evenhand_fleet::demo::{self, DemoArgs, Plan, Transport};
 use evenhand_fleet::outcome::{Ended, Figures};
 use evenhand_fleet::progress::{Progress, Style};
@@ -27,6 +28,19 @@ fn mqtt_and_memory_agree_on_every_node() {
     let alike = |a: u64, b: u64| (a as f64 / b as f64 - 1.0).abs() < 0.05;
     assert!(alike(memory.bytes_up, mqtt.bytes_up), "{} {}", memory.bytes_up, mqtt.bytes_up);
     assert!(alike(memory.bytes_down, mqtt.bytes_down), "{} {}", memory.bytes_down, mqtt.bytes_down);
+}
+
+/// Whatever a strategy hands out, it is the same over a real broker.
+#[test]
+fn mqtt_and_memory_agree_under_every_strategy() {
+    for strategy in demo::Strategy::value_variants() {
+        let args = |transport| DemoArgs { strategy: *strategy, rounds: 12, ..small(transport) };
+        assert_eq!(
+            figures(args(Transport::Memory)).nodes,
+            figures(args(Transport::Mqtt)).nodes,
+            "{strategy:?}"
+        );
+    }
 }
 
 #[test]

@@ -78,6 +78,16 @@ pub enum Strategy {
     /// Draw everybody alike from the first round on: the baseline without incentives
     #[value(name = "fedavg")]
     FedAvg,
+    /// As fedavg, but meters with higher losses weigh more
+    QFfl,
+    /// Every meter has a model of its own, and is given sparser updates the less it contributes
+    Fgfl,
+    /// Draw by the contributions of earlier updates, from the first round on
+    Gog,
+    /// Every meter learns alone
+    Standalone,
+    /// Every meter learns alone, and is pulled towards the mean of all
+    Cons,
 }
 
 /// How nodes are drawn by their probabilities.

@@ -86,6 +86,11 @@ impl Plan {
                 strategy: match self.strategy {
                     Strategy::Evenhand => StrategyKind::Evenhand,
                     Strategy::FedAvg => StrategyKind::FedAvg,
+                    Strategy::QFfl => StrategyKind::QFfl,
+                    Strategy::Fgfl => StrategyKind::Fgfl,
+                    Strategy::Gog => StrategyKind::Gog,
+                    Strategy::Standalone => StrategyKind::Standalone,
+                    Strategy::Cons => StrategyKind::Cons,
                 },
                 ..Default::default()
             },
