@@ -1,6 +1,6 @@
 //! Everything that was decided, decided again.
 
-use super::{Store, StoreError, key};
+use super::{Store, StoreError, key, restored};
 use crate::federation::{Difference, Federation, RoundRecord};
 
 /// What an audit found.
@@ -24,7 +24,7 @@ impl Store {
             Some((round, bytes)) => (round, bytes),
             None => (0, self.value(key::FOUNDED)?.ok_or_else(|| self.absent())?),
         };
-        let mut federation = Federation::restore(self.saved(&bytes)?, onnx)?;
+        let mut federation = restored(self.saved(&bytes)?, onnx)?;
         let mut audit = Audit { recomputed: 0, followed: 0, difference: None };
         let mut before: Option<RoundRecord> = None;
         for record in log.records()? {

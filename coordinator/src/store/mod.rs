@@ -29,7 +29,7 @@ use redb::{Database, ReadableDatabase, TableDefinition, WriteTransaction};
 pub use self::error::StoreError;
 pub use self::log::Log;
 
-use crate::federation::{Closed, Federation, Rules, Saved};
+use crate::federation::{Closed, Federation, RestoreError, Rules, Saved};
 use crate::shell::{KeepError, Keeper};
 
 /// The file in the state folder.
@@ -108,7 +108,7 @@ impl Store {
         let mut saved = self.latest()?;
         let amended = saved.rules().amended(fresh.rules())?;
         if Digest::of(fresh.onnx()) != Digest::of(&onnx) {
-            return Err(crate::federation::RestoreError::Onnx.into());
+            return Err(RestoreError::Onnx.into());
         }
         if amended != *saved.rules() {
             saved.amend(amended.clone());
@@ -118,13 +118,13 @@ impl Store {
                 keep_state(transaction, key::LATEST, saved.clone())
             })?;
         }
-        Ok(Federation::restore(saved, onnx)?)
+        restored(saved, onnx)
     }
 
     /// The federation that is kept here.
     pub fn federation(&self) -> Result<Federation, StoreError> {
         let onnx = self.onnx()?.ok_or_else(|| self.absent())?;
-        Ok(Federation::restore(self.latest()?, onnx)?)
+        restored(self.latest()?, onnx)
     }
 
     fn found(&self, federation: &Federation) -> Result<(), StoreError> {
@@ -237,4 +237,14 @@ impl Keeper for Durable {
         })?;
         Ok(())
     }
+}
+
+/// A federation from what is kept of it. Both parts lie here, so that one which does not fit the other is damage.
+fn restored(saved: Saved, onnx: Arc<[u8]>) -> Result<Federation, StoreError> {
+    Federation::restore(saved, onnx).map_err(|error| match error {
+        RestoreError::Onnx => {
+            StoreError::Damaged("the ONNX file kept here is not the one it was founded with".into())
+        }
+        other => other.into(),
+    })
 }

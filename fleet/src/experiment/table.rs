@@ -11,6 +11,8 @@ use crate::paper::published;
 use crate::report::plot::{escaped, put};
 
 const NOTHING: &str = "–";
+/// Where there is no trial at all.
+const NOT_RUN: &str = "not run";
 
 /// What a cell of a table asks: one number of one setup, over the seeds.
 #[derive(Debug, Clone)]
@@ -90,9 +92,11 @@ impl Plan {
             let published = published::figure(&question.setup, question.measure);
             let remark = published.and(published::remark(&question.setup));
             remarks.extend(remark.filter(|remark| !remarks.contains(remark)));
-            let text = estimate.as_ref().map_or(NOTHING.into(), |estimate| {
-                estimate.text(question.measure.decimals(), trials as usize)
-            });
+            let text = match &estimate {
+                Some(estimate) => estimate.text(question.measure.decimals(), trials as usize),
+                None if seen.is_empty() => NOT_RUN.into(),
+                None => NOTHING.into(),
+            };
             Cell { estimate, published, text }
         };
         let rows: Vec<Row> = (self.rows.iter())

@@ -14,7 +14,7 @@ use crate::experiment::names::value_name;
 use crate::experiment::page;
 use crate::experiment::progress::duration;
 use crate::experiment::runner::Records;
-use crate::experiment::setup::Setup;
+use crate::experiment::setup::{Contender, Setup};
 use crate::experiment::table::{Plan, Table, seeds};
 
 /// The JSON object.
@@ -160,11 +160,14 @@ fn command(args: &PaperArgs) -> String {
         let names: Vec<String> = args.corruption.iter().map(value_name).collect();
         command.push_str(&format!(" --corruption {}", names.join(",")));
     }
-    if args.strategy.0 != crate::experiment::setup::Contender::all() {
+    if args.strategy.0 != Contender::all() {
         let names: Vec<String> = args.strategy.0.iter().map(|one| one.name()).collect();
         command.push_str(&format!(" --strategy {}", names.join(",")));
     }
     let lab = &args.lab;
+    if lab.questions > 0 {
+        command.push_str(&format!(" --questions {}", lab.questions));
+    }
     let as_published = value_name(&lab.as_published);
     command.push_str(&format!(
         " --data DIR --trials {} --seed {} --as-published {as_published} --format markdown",
