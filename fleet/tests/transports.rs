@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use clap::ValueEnum;
+use evenhand_coordinator::strategy::StrategyKind;
 use evenhand_fleet::demo::{self, DemoArgs, Plan, Transport};
 use evenhand_fleet::outcome::{Ended, Figures};
 use evenhand_fleet::progress::{Progress, Style};
@@ -33,7 +34,7 @@ fn mqtt_and_memory_agree_on_every_node() {
 /// Whatever a strategy hands out, it is the same over a real broker.
 #[test]
 fn mqtt_and_memory_agree_under_every_strategy() {
-    for strategy in demo::Strategy::value_variants() {
+    for strategy in StrategyKind::value_variants() {
         let args = |transport| DemoArgs { strategy: *strategy, rounds: 12, ..small(transport) };
         assert_eq!(
             figures(args(Transport::Memory)).nodes,
@@ -61,7 +62,7 @@ fn codecs_change_what_travels_and_hardly_what_is_learned() {
 
 #[test]
 fn without_incentives_everybody_is_drawn_alike() {
-    let args = DemoArgs { strategy: demo::Strategy::FedAvg, rounds: 40, ..small(Transport::Memory) };
+    let args = DemoArgs { strategy: StrategyKind::FedAvg, rounds: 40, ..small(Transport::Memory) };
     let figures = figures(args);
     assert!(figures.nodes.iter().all(|node| (node.sampling_probability - 0.2).abs() < 1e-12));
 }

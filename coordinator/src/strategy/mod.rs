@@ -120,14 +120,15 @@ impl Merged {
     }
 }
 
-/// Which strategy, as it is written in configurations.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+/// Which strategy, as it is written in configurations and, but for `fedavg`, on command lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum StrategyKind {
     /// Explore, then draw by standing.
     #[default]
     Evenhand,
     /// Draw everybody alike, from the first round on: the baseline without incentives.
+    #[value(name = "fedavg")]
     FedAvg,
     /// As FedAvg, but nodes with higher losses weigh more.
     QFfl,

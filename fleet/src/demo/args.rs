@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::ValueEnum;
+use evenhand_coordinator::strategy::StrategyKind;
 use evenhand_protocol::codec::CodecKind;
 
 /// Flags of `evenhand-fleet demo`
@@ -27,8 +28,8 @@ pub struct DemoArgs {
     #[arg(long, default_value = "f32", value_name = "f32|bf16|int8|top-k")]
     pub codec: CodecKind,
     /// Who receives the latest model
-    #[arg(long, value_enum, default_value_t = Strategy::Evenhand)]
-    pub strategy: Strategy,
+    #[arg(long, value_enum, default_value_t = StrategyKind::Evenhand)]
+    pub strategy: StrategyKind,
     /// How nodes are drawn by their probabilities
     #[arg(long, value_enum, default_value_t = Sampler::Credit)]
     pub sampler: Sampler,
@@ -68,26 +69,6 @@ pub enum Transport {
     Mqtt,
     /// In this process, in virtual time; the same seed gives the same JSON
     Memory,
-}
-
-/// Who receives the latest model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Strategy {
-    /// Measure contributions, then draw by standing
-    Evenhand,
-    /// Draw everybody alike from the first round on: the baseline without incentives
-    #[value(name = "fedavg")]
-    FedAvg,
-    /// As fedavg, but meters with higher losses weigh more
-    QFfl,
-    /// Every meter has a model of its own, and is given sparser updates the less it contributes
-    Fgfl,
-    /// Draw by the contributions of earlier updates, from the first round on
-    Gog,
-    /// Every meter learns alone
-    Standalone,
-    /// Every meter learns alone, and is pulled towards the mean of all
-    Cons,
 }
 
 /// How nodes are drawn by their probabilities.

@@ -5,7 +5,7 @@ mod plan;
 mod run;
 mod setup;
 
-pub use args::{DemoArgs, Sampler, Strategy, Transport};
+pub use args::{DemoArgs, Sampler, Transport};
 pub use plan::{Plan, PlanError};
 pub(crate) use run::{PendingReport, carry, federation_id, runtime};
 pub use run::{run, simulate};

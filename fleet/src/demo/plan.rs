@@ -1,9 +1,10 @@
 //! Flags that have been checked against each other.
 
+use evenhand_coordinator::strategy::StrategyKind;
 use evenhand_link::{Broker, BrokerError};
 use evenhand_protocol::codec::CodecKind;
 
-use super::args::{DemoArgs, Sampler, Strategy, Transport};
+use super::args::{DemoArgs, Sampler, Transport};
 use crate::outcome::{Member, Settings};
 
 const NODES_MAX: usize = 100_000;
@@ -74,7 +75,7 @@ pub struct Plan {
     /// How updates travel.
     pub codec: CodecKind,
     /// Who receives the latest model.
-    pub strategy: Strategy,
+    pub strategy: StrategyKind,
     /// How nodes are drawn.
     pub sampler: Sampler,
     /// Everything else, as the outcome reports it.

@@ -6,13 +6,12 @@ use evenhand_coordinator::fairness::{Appraisal, Estimator, SamplerKind};
 use evenhand_coordinator::federation::{
     self, Blueprint, Exploitation, Exploration, General, Rules, Training,
 };
-use evenhand_coordinator::strategy::StrategyKind;
 use evenhand_models::{LoadOptions, Loss, Model, shipped};
 use evenhand_node::source::household::{Household, HouseholdSettings};
 use evenhand_node::window::SeriesSettings;
 use evenhand_protocol::identity::{Digest, FederationId, NodeId};
 
-use super::{Plan, Sampler, Strategy};
+use super::{Plan, Sampler};
 use crate::FleetError;
 use crate::observer::{Households, Observer};
 use crate::transport::{Fleet, House};
@@ -83,15 +82,7 @@ impl Plan {
                 rounds: settings.rounds,
                 nodes_min: nodes,
                 nodes_max: nodes,
-                strategy: match self.strategy {
-                    Strategy::Evenhand => StrategyKind::Evenhand,
-                    Strategy::FedAvg => StrategyKind::FedAvg,
-                    Strategy::QFfl => StrategyKind::QFfl,
-                    Strategy::Fgfl => StrategyKind::Fgfl,
-                    Strategy::Gog => StrategyKind::Gog,
-                    Strategy::Standalone => StrategyKind::Standalone,
-                    Strategy::Cons => StrategyKind::Cons,
-                },
+                strategy: self.strategy,
                 ..Default::default()
             },
             training: Training {
