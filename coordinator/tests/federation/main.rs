@@ -1,9 +1,17 @@
 //! The federation's state machine: scripts with known answers, properties over arbitrary inputs, crashes.
 #![allow(clippy::unwrap_used)]
 
+mod admission;
+mod command;
 mod crash;
+mod ending;
+mod enrolling;
+mod exploiting;
+mod exploring;
 mod policies;
 mod properties;
 mod replay;
-mod script;
+mod round;
+mod save;
+mod weights;
 mod world;

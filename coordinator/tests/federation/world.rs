@@ -18,6 +18,10 @@ pub(crate) fn node(name: &str) -> NodeId {
     NodeId::new(name).unwrap()
 }
 
+pub(crate) fn close_to(left: f64, right: f64) -> bool {
+    (left - right).abs() < 1e-12
+}
+
 pub(crate) fn blueprint(dim: usize) -> Blueprint {
     Blueprint {
         graph: Digest::of(b"graph"),

@@ -1,0 +1,46 @@
+//! How it ends: finished, or failed with a remedy.
+
+use evenhand_coordinator::fairness::Utility;
+use evenhand_coordinator::federation::Cause;
+use evenhand_protocol::message::{Answer, Phase, Refusal};
+
+use super::world::{World, node, settings, update};
+
+#[test]
+fn it_is_finished_after_its_rounds() {
+    let mut rules = settings(1);
+    rules.federation.rounds = 2;
+    let mut world = World::with(rules, 1, &["a"]);
+    world.updates("a", 1, &[1.0]);
+    world.updates("a", 1, &[1.0]);
+    assert_eq!(world.phase(), Phase::Finished);
+    assert_eq!(world.manifests.last().unwrap().1.phase, Phase::Finished);
+    assert_eq!(world.federation().alarm(), None);
+    world.answers("a", Answer::Update(update(2, 1, &[1.0])));
+    assert_eq!(world.refusals, [(node("a"), Refusal::Repeated)]);
+    assert_eq!(world.federation().weights().values(), [-1.0]);
+}
+
+#[test]
+fn a_model_that_diverges_fails_with_a_remedy_and_keeps_the_last_good_one() {
+    let mut rules = settings(1);
+    rules.training.learning_rate = 1e300;
+    let mut world = World::with(rules, 1, &["a"]);
+    world.updates("a", 1, &[1.0]);
+    assert_eq!(world.phase(), Phase::Failed);
+    let cause = world.federation().failure().unwrap();
+    assert_eq!(cause, &Cause::Diverged { round: 1 });
+    assert!(cause.to_string().contains("lower training.learning_rate"));
+    assert_eq!(world.federation().weights().values(), [0.0]);
+    assert_eq!(world.manifests.last().unwrap().1.phase, Phase::Failed);
+}
+
+#[test]
+fn a_utility_that_needs_an_examiner_fails_clearly_without_one() {
+    let mut rules = settings(1);
+    rules.contribution.utility = Utility::NegativeLoss;
+    let mut world = World::with(rules, 1, &["a"]);
+    world.updates("a", 1, &[1.0]);
+    let cause = world.federation().failure().unwrap().to_string();
+    assert!(cause.contains("negative-loss"), "{cause}");
+}
