@@ -1,0 +1,129 @@
+//! What is kept on disk, and which files are refused.
+
+use std::fs;
+use std::path::Path;
+
+use evenhand_coordinator::fairness::measures::Summary;
+use evenhand_fleet::FleetError;
+use evenhand_fleet::experiment::command::plan;
+use evenhand_fleet::experiment::page;
+use evenhand_fleet::experiment::record::{Record, RecordError};
+use evenhand_fleet::experiment::runner::RunTrial;
+use evenhand_fleet::experiment::setup::{Contender, Setup};
+use evenhand_protocol::exit::Exit;
+
+use super::made_up::{TRIALS, made_up, run_in, setup, trials};
+
+/// The record of a trial on disk, changed by hand.
+fn edited(out: &Path, setup: &Setup, edit: impl FnOnce(&mut serde_json::Map<String, serde_json::Value>)) {
+    Record::new(setup.clone(), made_up(setup), 1.0, None).save(out).unwrap();
+    let path = out.join(setup.path());
+    let mut json: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    edit(json.as_object_mut().unwrap());
+    fs::write(&path, json.to_string()).unwrap();
+}
+
+#[test]
+fn the_first_records_which_name_no_format_are_read() {
+    let out = tempfile::tempdir().unwrap();
+    let wanted = setup(Contender::Evenhand);
+    edited(out.path(), &wanted, |record| {
+        assert_eq!(record.remove("format"), Some(1.into()));
+        record.remove("passes").unwrap();
+    });
+    let read = Record::load(out.path(), &wanted).unwrap().unwrap();
+    assert_eq!((read.format, read.passes), (1, 1));
+}
+
+#[test]
+fn results_of_another_format_are_refused_with_a_remedy() {
+    let out = tempfile::tempdir().unwrap();
+    let wanted = setup(Contender::Evenhand);
+    edited(out.path(), &wanted, |record| {
+        record.insert("format".into(), 2.into());
+        record.insert("what only they know".into(), 1.into());
+    });
+    let error = Record::load(out.path(), &wanted).unwrap_err();
+    assert!(matches!(error, RecordError::OtherFormat { found: 2, .. }), "{error}");
+    let sentence = error.to_string();
+    assert!(sentence.contains("format 2, not 1") && sentence.contains("another --out DIR"), "{sentence}");
+    assert_eq!(FleetError::from(error).exit(), Exit::Usage);
+}
+
+#[test]
+fn fields_that_nobody_knows_are_refused() {
+    let out = tempfile::tempdir().unwrap();
+    let wanted = setup(Contender::Evenhand);
+    edited(out.path(), &wanted, |record| {
+        record.insert("colour".into(), 1.into());
+    });
+    let error = Record::load(out.path(), &wanted).unwrap_err();
+    assert!(
+        matches!(error, RecordError::Malformed { .. }) && error.to_string().contains("colour"),
+        "{error}"
+    );
+    edited(out.path(), &wanted, |record| record["setup"]["colour"] = 1.into());
+    assert!(Record::load(out.path(), &wanted).is_err());
+}
+
+#[test]
+fn results_of_other_settings_are_refused_with_a_remedy() {
+    let out = tempfile::tempdir().unwrap();
+    let wanted = setup(Contender::Evenhand);
+    let path = out.path().join(wanted.path());
+    let other = Setup { learning_rate: 0.5, ..wanted.clone() };
+    Record::new(other.clone(), made_up(&other), 1.0, None).save(out.path()).unwrap();
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::rename(out.path().join(other.path()), &path).unwrap();
+    let error = run_in(out.path(), &[wanted], 1, &|_, _, _, _| panic!("must not be run")).unwrap_err();
+    assert!(matches!(error, FleetError::Record(RecordError::OtherSetup { .. })), "{error}");
+    let sentence = error.to_string();
+    assert!(sentence.contains(&path.display().to_string()), "{sentence}");
+    assert!(sentence.contains("learning-rate 0.5, not 0.002"), "{sentence}");
+    assert!(sentence.contains("another --out DIR"), "{sentence}");
+}
+
+#[test]
+fn a_file_that_is_no_result_is_refused_with_a_remedy() {
+    let out = tempfile::tempdir().unwrap();
+    let wanted = setup(Contender::Evenhand);
+    let path = out.path().join(wanted.path());
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(&path, "{\"setup\": 1").unwrap();
+    let error = run_in(out.path(), &[wanted], 1, &|_, _, _, _| panic!("must not be run")).unwrap_err();
+    let sentence = error.to_string();
+    assert!(sentence.contains("is no result of a trial") && sentence.contains("--out DIR"), "{sentence}");
+    assert_eq!(fs::read_to_string(&path).unwrap(), "{\"setup\": 1", "what is not ours stays as it is");
+}
+
+#[test]
+fn results_that_cannot_be_kept_are_no_fault_of_the_command_line() {
+    let out = tempfile::tempdir().unwrap();
+    let error = run_in(out.path(), &[setup(Contender::Gog)], 1, &|setup, _, _, _| {
+        fs::write(out.path().join("mnist"), "a file where a folder should be").unwrap();
+        Ok(made_up(setup))
+    })
+    .unwrap_err();
+    assert!(matches!(error, FleetError::Record(RecordError::Unwritable { .. })), "{error}");
+    assert_eq!(error.exit(), Exit::Software);
+}
+
+#[test]
+fn a_model_that_diverged_is_kept_without_what_is_no_number() {
+    let out = tempfile::tempdir().unwrap();
+    let setups = [setup(Contender::QFfl)];
+    let diverged: &RunTrial<'_> = &|setup, _, _, _| {
+        let mut seen = made_up(setup);
+        seen.figures.rho_loss = Some(f64::NAN);
+        seen.figures.online_accuracy =
+            seen.figures.online_accuracy.map(|s| Summary { mean: f64::INFINITY, ..s });
+        seen.figures.nodes[3].online_loss = f64::NAN;
+        seen.curve.scores[5] = None;
+        Ok(seen)
+    };
+    run_in(out.path(), &trials(&setups), 1, diverged).unwrap();
+    let again = run_in(out.path(), &trials(&setups), 1, &|_, _, _, _| panic!("must not be run")).unwrap();
+    let text = plan(&setups).answer(&again, TRIALS).text();
+    assert!(text.contains('–') && !text.contains("NaN") && !text.contains("inf"), "{text}");
+    assert!(!page::experiment(&setups, TRIALS, &again).contains("NaN"));
+}

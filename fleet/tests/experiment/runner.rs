@@ -1,0 +1,188 @@
+//! Which trials are run, what they share, and what becomes of the others when one ends early.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, Weak};
+
+use evenhand_coordinator::federation::Cause;
+use evenhand_fleet::FleetError;
+use evenhand_fleet::corruption::Corruption;
+use evenhand_fleet::data::Pool;
+use evenhand_fleet::experiment::command::plan;
+use evenhand_fleet::experiment::progress::Progress;
+use evenhand_fleet::experiment::record::Record;
+use evenhand_fleet::experiment::runner::{Laboratory, Records, RunTrial};
+use evenhand_fleet::experiment::setup::{Contender, Setup};
+use evenhand_fleet::outcome::Ended;
+use evenhand_fleet::progress::Style;
+use evenhand_fleet::transport::Interrupt;
+use evenhand_protocol::exit::Exit;
+
+use super::made_up::{TRIALS, all, finished, made_up, no_data, run_in, setup, trials};
+
+#[test]
+fn only_what_is_missing_is_run() {
+    let out = tempfile::tempdir().unwrap();
+    let wanted = trials(&all());
+    let ran = Mutex::new(Vec::new());
+    let run: &RunTrial<'_> = &|setup, _, _, _| {
+        ran.lock().unwrap().push(setup.path());
+        Ok(made_up(setup))
+    };
+    run_in(out.path(), &wanted[..7], 2, run).unwrap();
+    assert_eq!(ran.lock().unwrap().len(), 7);
+    let records = run_in(out.path(), &wanted, 2, run).unwrap();
+    let ran = ran.into_inner().unwrap();
+    assert_eq!(ran.len(), wanted.len());
+    assert_eq!(ran.into_iter().collect::<BTreeSet<_>>(), wanted.iter().map(Setup::path).collect());
+    assert!(records.is_complete());
+    let read = records.get(&wanted[0]).unwrap();
+    assert_eq!((&read.setup, read.figures.t_alpha), (&wanted[0], made_up(&wanted[0]).figures.t_alpha));
+}
+
+#[test]
+fn a_trial_that_is_asked_for_twice_is_run_once() {
+    let out = tempfile::tempdir().unwrap();
+    let ran = AtomicUsize::new(0);
+    let twice = [setup(Contender::Gog), setup(Contender::Gog)];
+    let records = run_in(out.path(), &twice, 2, &|setup, _, _, _| {
+        ran.fetch_add(1, Ordering::Relaxed);
+        Ok(made_up(setup))
+    });
+    assert!(records.unwrap().is_complete());
+    assert_eq!(ran.into_inner(), 1);
+}
+
+#[test]
+fn strategies_of_a_trial_share_its_data() {
+    let out = tempfile::tempdir().unwrap();
+    let (loaded, interrupt) = (Mutex::new(Vec::new()), Interrupt::default());
+    let load = |setup: &Setup| {
+        loaded.lock().unwrap().push(setup.seed);
+        no_data(setup)
+    };
+    let laboratory = Laboratory {
+        out: out.path(),
+        jobs: 1,
+        load: &load,
+        run: &|setup, _, _, _| Ok(made_up(setup)),
+        interrupt: &interrupt,
+    };
+    laboratory.records(&trials(&all()), Progress::new(std::io::sink(), Style::Silent)).unwrap();
+    assert_eq!(loaded.into_inner().unwrap(), [1, 2, 3]);
+}
+
+#[test]
+fn data_are_forgotten_after_their_last_trial() {
+    let out = tempfile::tempdir().unwrap();
+    let noises = [Corruption::FeatureNoise, Corruption::LabelNoise];
+    let setups = noises.map(|corruption| Setup { corruption, ..setup(Contender::Evenhand) });
+    let pools: Mutex<Vec<Weak<Pool>>> = Mutex::default();
+    let run: &RunTrial<'_> = &|setup, pool, _, _| {
+        let mut pools = pools.lock().unwrap();
+        pools.push(Arc::downgrade(pool));
+        let alive = pools.iter().filter_map(Weak::upgrade).filter(|other| !Arc::ptr_eq(other, pool)).count();
+        assert_eq!(alive, 0, "data of another seed are still there");
+        Ok(made_up(setup))
+    };
+    run_in(out.path(), &trials(&setups), 1, run).unwrap();
+    assert_eq!(pools.into_inner().unwrap().len(), 6);
+}
+
+#[test]
+fn parallel_trials_give_the_table_of_one_after_another() {
+    let folders = [1, 2, 7].map(|jobs| (jobs, tempfile::tempdir().unwrap()));
+    let texts = folders.each_ref().map(|(jobs, folder)| {
+        let records = finished(folder.path(), *jobs);
+        let mut text = plan(&all()).answer(&records, TRIALS).markdown();
+        // The last column is the time of a trial.
+        text = text.lines().map(|line| line.rsplitn(3, '|').last().unwrap().to_owned() + "\n").collect();
+        text
+    });
+    assert_eq!(texts[0], texts[1]);
+    assert_eq!(texts[0], texts[2]);
+}
+
+/// All files below a folder, relative to it.
+fn files(folder: &Path) -> BTreeSet<PathBuf> {
+    let mut found = BTreeSet::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(next) = folders.pop() {
+        for entry in fs::read_dir(next).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                found.insert(path.strip_prefix(folder).unwrap().to_owned());
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn an_interrupted_run_leaves_whole_files_only_and_goes_on_later() {
+    let out = tempfile::tempdir().unwrap();
+    let wanted = trials(&all());
+    let (interrupt, begun) = (Interrupt::default(), AtomicUsize::new(0));
+    let run: &RunTrial<'_> = &|setup, _, interrupt, on_round| {
+        let mut seen = made_up(setup);
+        if begun.fetch_add(1, Ordering::Relaxed) == 4 {
+            on_round(1);
+            interrupt.raise();
+        }
+        if interrupt.is_raised() {
+            seen.figures.ended = Ended::Interrupted;
+        }
+        Ok(seen)
+    };
+    let laboratory = Laboratory { out: out.path(), jobs: 1, load: &no_data, run, interrupt: &interrupt };
+    let records = laboratory.records(&wanted, Progress::new(std::io::sink(), Style::Silent)).unwrap();
+    assert_eq!((records.done(), records.is_complete()), (4, false));
+    let kept = files(out.path());
+    assert_eq!(kept.len(), 4, "{kept:?}");
+    for path in &kept {
+        let record: Record = serde_json::from_slice(&fs::read(out.path().join(path)).unwrap()).unwrap();
+        assert_eq!((record.setup.path(), record.figures.ended), (path.clone(), Ended::Complete));
+    }
+    assert!(finished(out.path(), 2).is_complete());
+    assert_eq!(files(out.path()).len(), wanted.len());
+}
+
+#[test]
+fn a_federation_that_gives_up_leaves_the_other_trials_alone() {
+    let out = tempfile::tempdir().unwrap();
+    let setups = [setup(Contender::Evenhand), setup(Contender::Fedavg)];
+    let ran = AtomicUsize::new(0);
+    let run: &RunTrial<'_> = &|setup, _, _, _| {
+        ran.fetch_add(1, Ordering::Relaxed);
+        match (setup.contender, setup.seed) {
+            (Contender::Evenhand, 2) => Err(Cause::Diverged { round: 7 }.into()),
+            _ => Ok(made_up(setup)),
+        }
+    };
+    for expected in [6, 7] {
+        let records = run_in(out.path(), &trials(&setups), 2, run).unwrap();
+        assert_eq!(ran.load(Ordering::Relaxed), expected, "all, then the failed one again");
+        assert_eq!((records.done(), records.is_complete(), records.exit()), (5, true, Exit::Software));
+        let [failure] = records.failed.as_slice() else { panic!("{:?}", records.failed) };
+        assert_eq!(failure.path, out.path().join(setups[0].with_seed(2).path()));
+        assert!(failure.cause.to_string().contains("diverged in round 7"), "{}", failure.cause);
+        let text = plan(&setups).answer(&records, TRIALS).text();
+        assert!(text.contains("(2 of 3)"), "{text}");
+    }
+    assert_eq!(Records::kept(out.path(), &trials(&setups)).unwrap().exit(), Exit::Ok, "nothing was run");
+}
+
+#[test]
+fn a_trial_that_fails_ends_the_run_with_its_error() {
+    let out = tempfile::tempdir().unwrap();
+    let error = run_in(out.path(), &trials(&all()), 2, &|setup, _, _, _| match setup.contender {
+        Contender::Cons => Err(FleetError::Defect("on purpose".into())),
+        _ => Ok(made_up(setup)),
+    });
+    assert_eq!(error.unwrap_err().to_string(), "a defect: on purpose");
+    assert!(!files(out.path()).is_empty(), "what was done is kept");
+}
