@@ -1,0 +1,121 @@
+//! Who is answered: strangers, nonsense and those who do not read.
+
+use std::time::Duration;
+
+use evenhand_coordinator::dashboard::DashboardOptions;
+use evenhand_coordinator::federation::Command;
+use evenhand_tests::http::{self, Listener, get, request};
+use evenhand_tests::synthetic;
+use tokio::task::spawn_blocking;
+
+use super::served::{TOKEN, command, options, served};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_the_token_commands_and_only_known_names_are_answered() {
+    let (dashboard, commands) = served(synthetic::view(3, 5, 5), options()).await;
+    let (closed, _) = served(synthetic::view(3, 5, 5), DashboardOptions { token: None, ..options() }).await;
+    let (address, read_only) = (dashboard.address(), closed.address());
+    spawn_blocking(move || {
+        for wrong in [None, Some(""), Some("guess"), Some("correct horse battery stapl"), Some("Bearer")] {
+            let answer = command(address, "pause", wrong, "");
+            assert_eq!(
+                (answer.status, answer.header("www-authenticate")),
+                (401, Some("Bearer")),
+                "{wrong:?}"
+            );
+        }
+        assert_eq!(command(read_only, "pause", Some(TOKEN), "").status, 403);
+        assert_eq!(command(address, "resume", Some(TOKEN), "").status, 202);
+        for (host, status) in
+            [("evil.example", 421), ("localhost:99", 200), ("127.0.0.1", 200), ("[::1]:1", 200)]
+        {
+            assert_eq!(request(address, "GET", "/", &[("Host", host)], "").status, status, "{host}");
+        }
+        for path in ["/", "/app.js", "/api/v1/nodes", "/metrics", "/nothing"] {
+            let answer = get(address, path);
+            let policy = answer.header("content-security-policy").unwrap();
+            assert!(policy.starts_with("default-src 'none'") && !policy.contains("http"), "{policy}");
+            assert_eq!(answer.header("x-content-type-options"), Some("nosniff"));
+            assert_eq!(answer.header("referrer-policy"), Some("no-referrer"));
+            assert_eq!(answer.header("cache-control"), Some("no-store"));
+        }
+    })
+    .await
+    .unwrap();
+    assert_eq!(*commands.lock().unwrap(), [Command::Resume]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nonsense_is_answered_or_dropped_and_nobody_else_notices() {
+    let limits = DashboardOptions { patience: Duration::from_millis(300), ..options() };
+    let (dashboard, commands) = served(synthetic::view(3, 5, 5), limits).await;
+    let address = dashboard.address();
+    spawn_blocking(move || {
+        let long = "a".repeat(100_000);
+        let host = format!("Host: {address}\r\n");
+        let bearer = format!("Authorization: Bearer {TOKEN}\r\n");
+        for nonsense in [
+            String::new(),
+            "\0\u{1}\u{2}\r\n\r\n".into(),
+            "GET\r\n\r\n".into(),
+            "GET / HTTP/9.9\r\n\r\n".into(),
+            "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".into(),
+            format!("GET /{long} HTTP/1.1\r\n{host}\r\n"),
+            format!("GET / HTTP/1.1\r\n{host}X: {long}{long}{long}{long}{long}\r\n\r\n"),
+            format!("GET /api/v1/nodes/%ff%00%2e%2e HTTP/1.1\r\n{host}Connection: close\r\n\r\n"),
+            format!("GET /api/v1/nodes/..%2f..%2fetc HTTP/1.1\r\n{host}Connection: close\r\n\r\n"),
+            format!("GET /api/v1/rounds?from=-1 HTTP/1.1\r\n{host}Connection: close\r\n\r\n"),
+            format!("GET /api/v1/rounds?from=4294967296 HTTP/1.1\r\n{host}Connection: close\r\n\r\n"),
+            format!("GET /api/v1/rounds?%ff=%zz HTTP/1.1\r\n{host}Connection: close\r\n\r\n"),
+            format!("POST /api/v1/commands/remove HTTP/1.1\r\n{host}{bearer}Connection: close\r\nContent-Length: 9\r\n\r\n{{\"node\":\"}}"),
+            format!("POST /api/v1/commands/remove HTTP/1.1\r\n{host}{bearer}Connection: close\r\nContent-Length: 100000\r\n\r\n{long}"),
+            format!("POST /api/v1/commands/remove HTTP/1.1\r\n{host}{bearer}Connection: close\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"),
+        ] {
+            if nonsense.is_empty() {
+                // Says nothing and leaves.
+                drop(std::net::TcpStream::connect(address).unwrap());
+                continue;
+            }
+            let answer = http::raw(address, nonsense.as_bytes());
+            let status = String::from_utf8_lossy(&answer[..answer.len().min(12)]).into_owned();
+            assert!(!status.starts_with("HTTP/1.1 5"), "{status}");
+            assert_eq!(get(address, "/healthz").status, 200);
+        }
+    })
+    .await
+    .unwrap();
+    assert!(commands.lock().unwrap().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn listeners_are_limited_and_those_who_do_not_read_are_dropped() {
+    let limits = DashboardOptions { events_max: 2, patience: Duration::from_millis(300), ..options() };
+    let (dashboard, _) = served(synthetic::view(3, 5, 5), limits).await;
+    let address = dashboard.address();
+    let board = dashboard.board().clone();
+    spawn_blocking(move || {
+        let metric = || {
+            let text = get(address, "/metrics").text().to_owned();
+            let line = text.lines().find(|line| line.starts_with("evenhand_dashboard_listeners ")).unwrap();
+            line.rsplit(' ').next().unwrap().parse::<u32>().unwrap()
+        };
+        let (_first, _second) =
+            (Listener::open(address, "/api/v1/events"), Listener::open(address, "/api/v1/events"));
+        assert_eq!(metric(), 2);
+        assert_eq!(Listener::open(address, "/api/v1/events").status, 503);
+        // Neither reads what it is told: buffers fill, then patience ends.
+        let federation = synthetic::federation(3, 10);
+        let mut link = true;
+        while metric() > 0 {
+            for _ in 0..100 {
+                link = !link;
+                board.write(|view| {
+                    view.glance(&federation, Default::default(), link);
+                });
+            }
+        }
+        assert_eq!(Listener::open(address, "/api/v1/events").status, 200);
+    })
+    .await
+    .unwrap();
+}

@@ -1,0 +1,144 @@
+//! A federation that really runs.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use evenhand_coordinator::broker::{Access, BrokerOptions, COORDINATOR, EmbeddedBroker};
+use evenhand_coordinator::dashboard::{Board, Dashboard, Watcher, paths};
+use evenhand_coordinator::federation::{Command, Federation};
+use evenhand_coordinator::shell::{Connection, Coordinator};
+use evenhand_coordinator::view::View;
+use evenhand_link::Broker;
+use evenhand_tests::houses::{self, Houses};
+use evenhand_tests::http::{Listener, get};
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use tokio::task::spawn_blocking;
+
+use super::served::{TOKEN, command, is, options};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_running_federation_is_shown_live_commanded_and_its_model_never_served() {
+    let access = Access::per_node();
+    let password = access.password().unwrap().to_owned();
+    let embedded = EmbeddedBroker::start(BrokerOptions::local(access)).await.unwrap();
+    let fleet = houses::fleet("shown", 5, 1_000_000);
+    let broker = Broker::parse(&embedded.url()).unwrap().with_credentials(COORDINATOR, password);
+    let federation = Federation::new(fleet.rules.clone(), fleet.blueprint.clone());
+    let coordinator = Coordinator::connect(Connection::new(broker), federation).await.unwrap();
+    let handle = coordinator.handle();
+    let board = Board::new(View::new(coordinator.federation()));
+    let commander = handle.clone();
+    let dashboard = Dashboard::start(options(), board.clone(), Box::new(move |wish| commander.command(wish)))
+        .await
+        .unwrap();
+    let address = dashboard.address();
+    let coordinator = coordinator.seen_by(Watcher::new(board, handle.clone()));
+    let (reports, mut rounds) = mpsc::unbounded_channel();
+    let running = tokio::spawn(coordinator.run(reports));
+    let mut configs = houses::configs(&fleet, &embedded.url());
+    for config in &mut configs {
+        config.broker.username = Some(config.node.id.to_string());
+    }
+    let houses = Houses::start(configs);
+
+    let (seen, first) = spawn_blocking(move || {
+        let mut events = Listener::open(address, "/api/v1/events");
+        assert_eq!(events.status, 200);
+        let mut seen = Vec::new();
+        let mut until = |condition: &dyn Fn(&Value) -> bool| {
+            let event = events.by_ref().inspect(|event| seen.push(event.clone())).find(condition);
+            event.expect("the stream goes on")
+        };
+        until(&|event| event["phase"] == "exploiting" && event["round"].as_u64() > Some(12));
+        assert_eq!(command(address, "pause", Some(TOKEN), "").status, 202);
+        until(&|event| event["phase"] == "paused" && event["open"].is_null());
+        assert_eq!(get(address, "/healthz").json()["phase"], "paused");
+        let first = get(address, "/api/v1/nodes").json();
+        assert_eq!(command(address, "resume", Some(TOKEN), "").status, 202);
+        until(&|event| event["phase"] == "exploiting");
+        assert_eq!(command(address, "re-explore", Some(TOKEN), "").status, 202);
+        until(&|event| event["phase"] == "exploring");
+        let gone = first["nodes"][0]["id"].as_str().unwrap();
+        let body = json!({ "node": gone }).to_string();
+        assert_eq!(command(address, "remove", Some(TOKEN), &body).status, 202);
+        let after = until(&|event| event["nodes"]["removed"] == 1);
+        until(&|event| event["round"].as_u64() > after["round"].as_u64().map(|round| round + 2));
+        assert_eq!(command(address, "pause", Some(TOKEN), "").status, 202);
+        until(&|event| event["phase"] == "paused" && event["open"].is_null());
+        (seen, first)
+    })
+    .await
+    .unwrap();
+    let phases: BTreeSet<&str> = seen.iter().map(|event| event["phase"].as_str().unwrap()).collect();
+    assert!(phases.is_superset(&BTreeSet::from(["exploring", "exploiting", "paused"])), "{phases:?}");
+    assert!(seen.windows(2).all(|two| two[0]["version"].as_u64() <= two[1]["version"].as_u64()));
+
+    // What is shown is what happened.
+    let mut records = Vec::new();
+    let mut models = BTreeSet::new();
+    while let Ok(report) = rounds.try_recv() {
+        let weights = report.closed.weights.values().iter().flat_map(|value| value.to_le_bytes());
+        models.insert(weights.collect::<Vec<u8>>());
+        records.push(report.closed.record.clone());
+    }
+    let bodies = spawn_blocking(move || {
+        let fixed = paths().into_iter().filter(|path| !path.contains('{') && !path.ends_with("/events"));
+        let mut all: Vec<String> = fixed.map(str::to_owned).collect();
+        let ids =
+            first["nodes"].as_array().unwrap().iter().map(|node| node["id"].as_str().unwrap().to_owned());
+        all.extend(ids.map(|id| format!("/api/v1/nodes/{id}")));
+        all.into_iter().map(|path| (path.clone(), get(address, &path))).collect::<BTreeMap<_, _>>()
+    })
+    .await
+    .unwrap();
+    let last = records.last().unwrap();
+    let nodes = bodies["/api/v1/nodes"].json();
+    assert_eq!(nodes["round"], last.round);
+    for (shown, node) in nodes["nodes"].as_array().unwrap().iter().zip(&last.nodes) {
+        assert_eq!(shown["id"], node.node.as_str());
+        assert!(is(&shown["standing"], node.standing));
+        assert!(is(&shown["standing_error"], node.standing_error));
+        assert!(is(&shown["probability"], node.sampling_probability));
+        assert_eq!(shown["drawn"], node.drawn);
+        assert_eq!(shown["staleness"], node.staleness);
+    }
+    assert!(nodes["nodes"][0]["removed"].is_u64());
+    let points = bodies["/api/v1/rounds"].json()["rounds"].as_array().unwrap().clone();
+    for (point, record) in points.iter().zip(&records) {
+        assert_eq!(point["from"], record.round);
+        assert!(is(&point["loss"], record.loss.unwrap()));
+        match record.verdict.as_ref().and_then(|verdict| verdict.p_value) {
+            Some(p_value) => assert!(is(&point["p_value"], p_value)),
+            None => assert!(point["p_value"].is_null()),
+        }
+        assert_eq!(point["asked"], record.asked().count());
+        assert_eq!(point["arrived"], record.arrived());
+    }
+    let draws = bodies["/api/v1/draws"].json();
+    for (column, row) in draws["rows"].as_array().unwrap().iter().enumerate() {
+        let drawn: String =
+            records.iter().map(|r| if r.nodes[column].was_asked() { '9' } else { '0' }).collect();
+        assert_eq!(row["shares"], drawn, "{}", row["id"]);
+    }
+
+    // The latest model is the reward: no answer holds a piece of any model, in bytes or in words.
+    assert!(models.len() > 10);
+    for model in &models {
+        let word = |at: usize| f32::from_le_bytes(model[at..at + 4].try_into().unwrap()).to_string();
+        let words = [word(0), word(4), word(400)];
+        for (path, answer) in &bodies {
+            let piece = &model[..16];
+            assert!(!answer.body.windows(16).any(|bytes| bytes == piece), "{path}");
+            let text = answer.text();
+            assert!(!words.iter().all(|word| text.contains(word.as_str())), "{path}");
+        }
+    }
+
+    // It says how it ended, and then ends.
+    let farewell = spawn_blocking(move || Listener::open(address, "/api/v1/events").last().unwrap());
+    handle.command(Command::Finish);
+    running.await.unwrap().unwrap();
+    houses.stop().await;
+    dashboard.stop().await;
+    assert_eq!(farewell.await.unwrap()["phase"], "finished");
+}
