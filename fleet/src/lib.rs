@@ -15,6 +15,7 @@ pub mod experiment;
 pub mod observer;
 pub mod paper;
 pub mod progress;
+mod rules;
 mod signal;
 pub mod stream;
 pub mod table;

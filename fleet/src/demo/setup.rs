@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 
-use evenhand_coordinator::fairness::{Appraisal, Estimator, SamplerKind};
-use evenhand_coordinator::federation::{
-    self, Blueprint, Exploitation, Exploration, General, Rules, Training,
-};
+use evenhand_coordinator::fairness::{Estimator, SamplerKind};
+use evenhand_coordinator::federation::{self, Blueprint, Rules};
 use evenhand_models::{LoadOptions, Loss, Model, shipped};
 use evenhand_node::source::household::{Household, HouseholdSettings};
 use evenhand_node::window::SeriesSettings;
@@ -14,6 +12,7 @@ use evenhand_protocol::identity::{Digest, FederationId, NodeId};
 use super::{Plan, Sampler};
 use crate::FleetError;
 use crate::observer::{Households, Observer};
+use crate::rules;
 use crate::transport::{Fleet, House};
 
 /// Seconds between two readings.
@@ -71,44 +70,19 @@ impl Plan {
     }
 
     fn rules(&self, name: FederationId) -> federation::Settings {
-        let settings = &self.settings;
-        let nodes = self.members.len() as u32;
-        let estimator =
-            if self.members.len() <= EXACT_NODES_MAX { Estimator::Exact } else { Estimator::Permutation };
-        federation::Settings {
-            federation: General {
-                name,
-                seed: settings.seed,
-                rounds: settings.rounds,
-                nodes_min: nodes,
-                nodes_max: nodes,
-                strategy: self.strategy,
-                ..Default::default()
-            },
-            training: Training {
-                learning_rate: LEARNING_RATE,
-                samples_max: READINGS_A_ROUND as u32,
-                codec: self.codec,
-                ..Default::default()
-            },
-            contribution: Appraisal { estimator, ..Default::default() },
-            exploring: Exploration {
-                window: settings.window as u32,
-                watched: settings.watched as u32,
-                strictness: settings.strictness,
-                ..Default::default()
-            },
-            exploiting: Exploitation {
-                k: settings.k as u32,
-                sampler: match self.sampler {
-                    Sampler::WithReplacement => SamplerKind::WithReplacement,
-                    Sampler::WithoutReplacement => SamplerKind::WithoutReplacement,
-                    Sampler::Credit => SamplerKind::Credit,
-                },
-                temperature: settings.temperature,
-                ..Default::default()
-            },
-            ..Default::default()
-        }
+        let nodes = self.members.len();
+        let mut rules = rules::as_reported(&self.settings, name, nodes);
+        rules.federation.strategy = self.strategy;
+        rules.training.learning_rate = LEARNING_RATE;
+        rules.training.samples_max = READINGS_A_ROUND as u32;
+        rules.training.codec = self.codec;
+        rules.contribution.estimator =
+            if nodes <= EXACT_NODES_MAX { Estimator::Exact } else { Estimator::Permutation };
+        rules.exploiting.sampler = match self.sampler {
+            Sampler::WithReplacement => SamplerKind::WithReplacement,
+            Sampler::WithoutReplacement => SamplerKind::WithoutReplacement,
+            Sampler::Credit => SamplerKind::Credit,
+        };
+        rules
     }
 }

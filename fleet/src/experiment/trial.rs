@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use evenhand_coordinator::fairness::{Appraisal, Estimator, SamplerKind, Weighting};
-use evenhand_coordinator::federation::{
-    self, Blueprint, Exploitation, Exploration, General, RuleKind, Rules, Training,
-};
+use evenhand_coordinator::federation::{self, Blueprint, RuleKind, Rules};
 use evenhand_coordinator::strategy::StrategyKind;
 use evenhand_models::{LoadOptions, Loss, Model};
 use evenhand_node::core;
@@ -22,6 +20,7 @@ use crate::data::{Dataset, Pool};
 use crate::observer::{Observer, Outlook, Questions};
 use crate::outcome::{Member, Outcome, Settings};
 use crate::progress::{Progress, Style};
+use crate::rules;
 use crate::stream::{self, NodeStream, Stream};
 use crate::transport::Interrupt;
 use crate::transport::memory::{self, Carriage, Company, Conduct, Seat};
@@ -134,44 +133,20 @@ fn rules(setup: &Setup) -> Result<federation::Settings, FleetError> {
         },
         false => Appraisal { utility: setup.utility, samples: SAMPLES, ..Default::default() },
     };
-    let nodes = setup.nodes as u32;
-    Ok(federation::Settings {
-        federation: General {
-            name: federation_name()?,
-            seed: setup.seed,
-            rounds: setup.rounds,
-            nodes_min: nodes,
-            nodes_max: nodes,
-            round_interval_ms: ROUND_INTERVAL_MS,
-            strategy: strategy(setup.contender),
-            ..Default::default()
-        },
-        training: Training {
-            loss: setup.dataset.loss(),
-            learning_rate: setup.learning_rate,
-            optimiser: setup.optimiser,
-            dilute: as_code,
-            ..Default::default()
-        },
-        contribution: appraisal,
-        exploring: Exploration {
-            rule: match setup.contender {
-                Contender::EvenhandCalibrated | Contender::EvenhandCalibratedCredit => RuleKind::Calibrated,
-                _ => RuleKind::Paper,
-            },
-            window: setup.window as u32,
-            watched: setup.watched as u32,
-            strictness: setup.strictness,
-            ..Default::default()
-        },
-        exploiting: Exploitation {
-            k: setup.k as u32,
-            sampler: sampler(setup.contender, as_code),
-            temperature: setup.temperature,
-            ..Default::default()
-        },
-        ..Default::default()
-    })
+    let mut rules = rules::as_reported(&settings(setup), federation_name()?, setup.nodes);
+    rules.federation.round_interval_ms = ROUND_INTERVAL_MS;
+    rules.federation.strategy = strategy(setup.contender);
+    rules.training.loss = setup.dataset.loss();
+    rules.training.learning_rate = setup.learning_rate;
+    rules.training.optimiser = setup.optimiser;
+    rules.training.dilute = as_code;
+    rules.contribution = appraisal;
+    rules.exploring.rule = match setup.contender {
+        Contender::EvenhandCalibrated | Contender::EvenhandCalibratedCredit => RuleKind::Calibrated,
+        _ => RuleKind::Paper,
+    };
+    rules.exploiting.sampler = sampler(setup.contender, as_code);
+    Ok(rules)
 }
 
 fn strategy(contender: Contender) -> StrategyKind {

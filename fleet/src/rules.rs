@@ -1,0 +1,32 @@
+//! The rules that every simulated federation takes from its settings.
+
+use evenhand_coordinator::federation::{self, Exploitation, Exploration, General};
+use evenhand_protocol::identity::FederationId;
+
+use crate::outcome::Settings;
+
+/// Rules that hold what `settings` tell in numbers, so that a run is what its report says; the rest is as by default.
+pub(crate) fn as_reported(settings: &Settings, name: FederationId, nodes: usize) -> federation::Settings {
+    federation::Settings {
+        federation: General {
+            name,
+            seed: settings.seed,
+            rounds: settings.rounds,
+            nodes_min: nodes as u32,
+            nodes_max: nodes as u32,
+            ..Default::default()
+        },
+        exploring: Exploration {
+            window: settings.window as u32,
+            watched: settings.watched as u32,
+            strictness: settings.strictness,
+            ..Default::default()
+        },
+        exploiting: Exploitation {
+            k: settings.k as u32,
+            temperature: settings.temperature,
+            ..Default::default()
+        },
+        ..Default::default()
+    }
+}
