@@ -1,9 +1,11 @@
 //! Benchmarks that anyone can repeat.
 
 pub mod churn;
+mod print;
 pub mod round;
 pub mod scale;
 pub mod shapley;
+mod state;
 
 use std::io::Write;
 

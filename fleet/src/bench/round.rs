@@ -1,7 +1,6 @@
 //! `bench round`: what the coordinator needs from the last update of a round to the next round's tasks.
 
 use std::io::Write;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -9,7 +8,7 @@ use evenhand_coordinator::federation::{
     Blueprint, Command, Effect, Federation, Input, Rules, Settings, Tick,
 };
 use evenhand_coordinator::shell::{Forgetful, Keeper};
-use evenhand_coordinator::store::{Durable, Store};
+use evenhand_coordinator::store::{self, Durable, Store};
 use evenhand_models::{LoadOptions, Model, shipped};
 use evenhand_protocol::chunk::{PAYLOAD_BYTES_MAX, Transfer};
 use evenhand_protocol::codec::EncodedUpdate;
@@ -22,6 +21,8 @@ use rand_chacha::rand_core::SeedableRng;
 use serde::Serialize;
 
 use super::BenchError;
+use super::print::PrintArgs;
+use super::state::StateArgs;
 use crate::FleetError;
 
 /// Which rounds to time
@@ -33,15 +34,13 @@ pub struct RoundArgs {
     /// Rounds to time, all of them exploring: the dearest
     #[arg(long, default_value_t = 60, value_name = "T")]
     rounds: u32,
-    /// Where the state is kept; a temporary folder if absent
-    #[arg(long, value_name = "FOLDER")]
-    state: Option<PathBuf>,
+    #[command(flatten)]
+    state: StateArgs,
     /// Seed of the updates
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Print one JSON object
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    print: PrintArgs,
 }
 
 /// From the last update in to the next tasks out, in milliseconds.
@@ -63,25 +62,17 @@ struct Spread {
 }
 
 /// Times rounds with and without durability.
-pub fn run(args: &RoundArgs, mut stdout: impl Write) -> Result<(), FleetError> {
+pub fn run(args: &RoundArgs, stdout: impl Write) -> Result<(), FleetError> {
     let model = Model::load(shipped::ELECTRICITY_RNN, &LoadOptions::default())?;
-    let temporary;
-    let folder = match &args.state {
-        Some(folder) => folder.as_path(),
-        None => {
-            temporary = tempfile::tempdir().map_err(BenchError::Io)?;
-            temporary.path()
-        }
-    };
+    let folder = args.state.folder()?;
     let in_memory = Site::new(args, &model)?.measure(args, Forgetful)?;
     let site = Site::new(args, &model)?;
-    let store = Arc::new(Store::open_or_create(folder)?);
+    let store = Arc::new(Store::open_or_create(folder.path())?);
     if let Some(fresh) = &site.federation {
         store.resume(fresh.clone())?;
     }
     let durable = site.measure(args, Durable::new(store, 0))?;
-    let bytes =
-        std::fs::metadata(folder.join(evenhand_coordinator::store::FILE)).map_err(BenchError::Io)?.len();
+    let bytes = std::fs::metadata(folder.path().join(store::FILE)).map_err(BenchError::Io)?.len();
     let overhead = Overhead {
         nodes: args.nodes,
         parameters: model.dim(),
@@ -90,22 +81,21 @@ pub fn run(args: &RoundArgs, mut stdout: impl Write) -> Result<(), FleetError> {
         in_memory,
         bytes_a_round: bytes / u64::from(args.rounds),
     };
-    let text = if args.json {
-        serde_json::to_string(&overhead).map_err(|error| FleetError::Output(error.into()))? + "\n"
-    } else {
-        let Overhead { nodes, parameters, rounds, durable, in_memory, bytes_a_round } = &overhead;
-        format!(
-            "{nodes} nodes, {parameters} parameters, {rounds} rounds: from the last update in to the next tasks out\n\
-             durable    median {:>8.2} ms   95 % {:>8.2} ms   {} a round on disk\n\
-             in memory  median {:>8.2} ms   95 % {:>8.2} ms\n",
-            durable.median_ms,
-            durable.p95_ms,
-            crate::outcome::bytes_text(*bytes_a_round),
-            in_memory.median_ms,
-            in_memory.p95_ms
-        )
-    };
-    stdout.write_all(text.as_bytes()).map_err(FleetError::Output)
+    args.print.write(&overhead, table, stdout)
+}
+
+fn table(overhead: &Overhead) -> String {
+    let Overhead { nodes, parameters, rounds, durable, in_memory, bytes_a_round } = overhead;
+    format!(
+        "{nodes} nodes, {parameters} parameters, {rounds} rounds: from the last update in to the next tasks out\n\
+         durable    median {:>8.2} ms   95 % {:>8.2} ms   {} a round on disk\n\
+         in memory  median {:>8.2} ms   95 % {:>8.2} ms\n",
+        durable.median_ms,
+        durable.p95_ms,
+        crate::outcome::bytes_text(*bytes_a_round),
+        in_memory.median_ms,
+        in_memory.p95_ms
+    )
 }
 
 /// A federation whose nodes are made up.

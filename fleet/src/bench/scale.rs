@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use serde::Serialize;
 
+use super::print::PrintArgs;
 use crate::FleetError;
 use crate::demo::{self, DemoArgs, Plan, Transport};
 use crate::transport::Interrupt;
@@ -24,9 +25,8 @@ pub struct ScaleArgs {
     /// Seed of everything random
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Print one JSON object
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    print: PrintArgs,
 }
 
 /// What was measured.
@@ -51,7 +51,7 @@ struct Size {
 }
 
 /// Times all fleets, one after the other.
-pub fn run(args: &ScaleArgs, mut stdout: impl Write) -> Result<(), FleetError> {
+pub fn run(args: &ScaleArgs, stdout: impl Write) -> Result<(), FleetError> {
     let mut sizes = Vec::new();
     for &nodes in &args.nodes {
         sizes.push(measure(nodes, args)?);
@@ -60,12 +60,7 @@ pub fn run(args: &ScaleArgs, mut stdout: impl Write) -> Result<(), FleetError> {
         sizes.iter().map(|size| ((size.nodes as f64).ln(), size.seconds_per_round.ln())).collect();
     let transport = format!("{:?}", args.transport).to_lowercase();
     let scaling = Scaling { transport, rounds: args.rounds, exponent: slope(&points), sizes };
-    let text = if args.json {
-        serde_json::to_string(&scaling).map_err(|error| FleetError::Output(error.into()))? + "\n"
-    } else {
-        table(&scaling)
-    };
-    stdout.write_all(text.as_bytes()).map_err(FleetError::Output)
+    args.print.write(&scaling, table, stdout)
 }
 
 fn measure(nodes: usize, args: &ScaleArgs) -> Result<Size, FleetError> {

@@ -6,7 +6,6 @@
 mod nodes;
 
 use std::io::Write;
-use std::path::PathBuf;
 use std::process::Stdio;
 
 use evenhand_coordinator::fairness::{Appraisal, Utility};
@@ -22,6 +21,8 @@ use tokio::process::{Child, Command};
 use tokio::sync::mpsc;
 
 use super::BenchError;
+use super::print::PrintArgs;
+use super::state::StateArgs;
 use crate::FleetError;
 
 /// What to run
@@ -42,15 +43,13 @@ pub struct ChurnArgs {
     /// A round goes on without those who have not answered by then
     #[arg(long, default_value_t = 30_000, value_name = "MS")]
     deadline_ms: u32,
-    /// Where the state is kept; a temporary folder if absent
-    #[arg(long, value_name = "FOLDER")]
-    state: Option<PathBuf>,
+    #[command(flatten)]
+    state: StateArgs,
     /// Seed of who dies, and of the updates
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Print one JSON object
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    print: PrintArgs,
     /// Be the nodes
     #[arg(long, hide = true)]
     as_nodes: bool,
@@ -78,19 +77,14 @@ struct Churn {
 }
 
 /// Runs it, and writes the figures to `stdout`.
-pub fn run(args: &ChurnArgs, mut stdout: impl Write) -> Result<(), FleetError> {
+pub fn run(args: &ChurnArgs, stdout: impl Write) -> Result<(), FleetError> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(FleetError::Runtime)?;
     if args.as_nodes {
         return runtime.block_on(nodes::run(args));
     }
     let churn = runtime.block_on(coordinate(args))?;
-    let text = if args.json {
-        serde_json::to_string(&churn).map_err(|error| FleetError::Output(error.into()))? + "\n"
-    } else {
-        table(&churn)
-    };
-    stdout.write_all(text.as_bytes()).map_err(FleetError::Output)
+    args.print.write(&churn, table, stdout)
 }
 
 fn table(churn: &Churn) -> String {
@@ -143,15 +137,8 @@ fn federation(args: &ChurnArgs) -> Result<Federation, FleetError> {
 }
 
 async fn coordinate(args: &ChurnArgs) -> Result<Churn, FleetError> {
-    let temporary;
-    let folder = match &args.state {
-        Some(folder) => folder.as_path(),
-        None => {
-            temporary = tempfile::tempdir().map_err(BenchError::Io)?;
-            temporary.path()
-        }
-    };
-    let store = std::sync::Arc::new(Store::open_or_create(folder)?);
+    let folder = args.state.folder()?;
+    let store = std::sync::Arc::new(Store::open_or_create(folder.path())?);
     let federation = store.resume(federation(args)?)?;
     let coordinator = Coordinator::connect(Connection::new(Broker::parse(&args.broker)?), federation).await?;
     let coordinator = coordinator.kept_by(Durable::new(store, 10));
