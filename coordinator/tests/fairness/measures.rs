@@ -17,6 +17,8 @@ fn pearson_knows_lines_and_what_does_not_vary() {
         1e-12
     ));
     assert_eq!(pearson(&x, &[1.0; 4]), None);
+    let many: Vec<f64> = (0..30).map(f64::from).collect();
+    assert_eq!(pearson(&many, &[0.04; 30]), None, "30 × 0.04 is not exactly 1.2");
     assert_eq!(pearson(&x, &[1.0, 2.0]), None);
     assert_eq!(pearson(&[], &[]), None);
 }
