@@ -1,6 +1,6 @@
 //! What tables and plots show of a trial.
 
-use evenhand_coordinator::fairness::measures::Summary;
+use evenhand_coordinator::fairness::measures::{Summary, pearson};
 
 use super::record::Record;
 use crate::data::Dataset;
@@ -25,6 +25,8 @@ pub enum Measure {
     TAlpha,
     /// Share of the noisier half that is found in the lower half of the standings.
     Recall,
+    /// Pearson of data quality, −ζ, with the standings: what rewards that follow them can reach.
+    RhoStanding,
     /// Time of all nodes in training.
     SecondsTraining,
     /// Time of the coordinator in contributions, stop rule and draws.
@@ -61,6 +63,7 @@ impl Measure {
             // Who never explores has no end of it.
             Self::TAlpha => figures.t_alpha.filter(|&round| round > 0).map(f64::from),
             Self::Recall => figures.recall,
+            Self::RhoStanding => rho_standing(figures),
             Self::SecondsTraining => Some(figures.seconds_training),
             Self::SecondsFairness => Some(figures.seconds_fairness),
             Self::Seconds => Some(record.seconds),
@@ -79,6 +82,7 @@ impl Measure {
             Self::OnlineStd => "std".into(),
             Self::TAlpha => "T_α".into(),
             Self::Recall => "recall".into(),
+            Self::RhoStanding => "ρ(standing)".into(),
             Self::SecondsTraining => "training, s".into(),
             Self::SecondsFairness => "fairness, s".into(),
             Self::Seconds => "trial, s".into(),
@@ -97,6 +101,7 @@ impl Measure {
             Self::OnlineStd => format!("equality: deviation of online {score} over nodes"),
             Self::TAlpha => "stopping iteration T_α".into(),
             Self::Recall => "share of the noisier half found in the lower half of the standings".into(),
+            Self::RhoStanding => "standings: Pearson of −ζ with them at the end".into(),
             Self::SecondsTraining => "seconds of training, all nodes".into(),
             Self::SecondsFairness => "seconds in the fairness mechanism".into(),
             Self::Seconds => "seconds of a trial".into(),
@@ -112,6 +117,14 @@ impl Measure {
             _ => 3,
         }
     }
+}
+
+/// None where contributions were never measured, or all standings are equal.
+fn rho_standing(figures: &Figures) -> Option<f64> {
+    figures.recall?;
+    let (qualities, standings): (Vec<f64>, Vec<f64>) =
+        figures.nodes.iter().map(|node| (-node.zeta, node.standing)).unzip();
+    pearson(&qualities, &standings)
 }
 
 /// The online score over nodes: accuracy where the data have classes, otherwise the mean absolute percentage error.

@@ -45,6 +45,8 @@ pub struct StrategyFigures {
     pub t_alpha: Option<Estimate>,
     /// Share of the noisier half that is found in the lower half of the standings.
     pub recall: Option<Estimate>,
+    /// Pearson of data quality, −ζ, with the standings.
+    pub rho_standing: Option<Estimate>,
     /// Time of all nodes in training.
     pub seconds_training: Option<Estimate>,
     /// Time of the coordinator in contributions, stop rule and draws.
@@ -96,6 +98,7 @@ impl StrategyFigures {
             online_loss_std: over(|record| record.figures.online_loss_std),
             t_alpha: over(|record| Measure::TAlpha.of(record)),
             recall: over(|record| record.figures.recall),
+            rho_standing: over(|record| Measure::RhoStanding.of(record)),
             seconds_training: over(|record| Some(record.figures.seconds_training)),
             seconds_fairness: over(|record| Some(record.figures.seconds_fairness)),
             seconds: over(|record| Some(record.seconds)),

@@ -46,7 +46,7 @@ pub enum TableName {
     Strategic,
     /// Nodes that see few of the classes
     Heterogeneity,
-    /// Share of the noisier half that is found in the lower half of the standings
+    /// Share of the noisier half that is found in the lower half of the standings, and how well these follow ζ
     Recall,
     /// Seconds in training and in the fairness mechanism
     Time,

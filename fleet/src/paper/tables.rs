@@ -60,7 +60,9 @@ pub fn plans(name: TableName, dataset: Dataset, scope: &Scope) -> Vec<Plan> {
             let online = [Measure::OnlineMean, Measure::OnlineMin, Measure::OnlineMax, Measure::OnlineStd];
             asked.by_corruption(&online, |_| true)
         }
-        TableName::Recall => asked.by_corruption(&[Measure::Recall], Contender::is_ours),
+        TableName::Recall => {
+            asked.by_corruption(&[Measure::Recall, Measure::RhoStanding], Contender::is_ours)
+        }
         TableName::Beta => vec![asked.beta()],
         TableName::Unstable => vec![asked.unstable()],
         TableName::Strategic => vec![asked.strategic()],

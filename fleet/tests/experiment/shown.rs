@@ -67,7 +67,25 @@ fn the_json_object_has_the_promised_shape() {
         assert!(first["rho_loss"][number].is_f64() && first["online_accuracy"]["min"][number].is_f64());
     }
     assert_eq!(first["t_alpha"]["mean"], 42.0);
+    assert!(fedavg["rho_standing"].is_null(), "it measures no contributions");
     assert_eq!((fedavg["name"].as_str(), fedavg["rho_loss"].is_null()), (Some("fedavg"), true));
+}
+
+#[test]
+fn standings_are_compared_with_the_quality_of_data() {
+    let out = tempfile::tempdir().unwrap();
+    let setups = [setup(Contender::Evenhand)];
+    let records = run_in(out.path(), &trials(&setups), 2, &|setup, _, _, _| {
+        let mut seen = made_up(setup);
+        for node in &mut seen.figures.nodes {
+            node.standing = [0.0, -node.zeta, node.zeta, 0.04][setup.seed as usize];
+        }
+        Ok(seen)
+    });
+    let figures = ExperimentFigures::of(&setups, TRIALS, &records.unwrap()).unwrap();
+    let values = &figures.strategies[0].rho_standing.as_ref().unwrap().values;
+    assert_eq!(values.len(), 2, "equal standings follow nothing");
+    assert!((values[0] - 1.0).abs() < 1e-12 && (values[1] + 1.0).abs() < 1e-12, "{values:?}");
 }
 
 #[test]
