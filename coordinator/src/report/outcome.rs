@@ -322,11 +322,13 @@ impl Outcome {
 
     fn recall(&self, nodes: &[NodeFigures]) -> Option<f64> {
         let measured = self.rounds.iter().any(|round| round.contributions.is_some());
+        // Where all data are alike, nobody is of the noisier half.
+        let differ = nodes.iter().any(|node| node.zeta != nodes[0].zeta);
         let mut noisier: Vec<usize> = (0..nodes.len()).collect();
         noisier.sort_by(|&a, &b| nodes[b].zeta.total_cmp(&nodes[a].zeta));
         noisier.truncate(nodes.len() / 2);
         let standings: Vec<f64> = nodes.iter().map(|node| node.standing).collect();
-        measured.then(|| measures::recall(&standings, &noisier)).flatten()
+        (measured && differ).then(|| measures::recall(&standings, &noisier)).flatten()
     }
 
     /// φ of the rounds in which everybody took part.
