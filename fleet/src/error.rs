@@ -104,12 +104,25 @@ pub enum FleetError {
     /// A setting makes no experiment.
     #[error(transparent)]
     Setting(#[from] SettingError),
+    /// All that was asked of a table is left out.
+    #[error(
+        "nothing is left of the table {table}; ask for other data sets or strategies, or for another table"
+    )]
+    NothingLeft {
+        /// Which.
+        table: String,
+    },
     /// Results of trials cannot be used, or kept.
     #[error(transparent)]
     Record(#[from] RecordError),
 }
 
 impl FleetError {
+    /// Whether all that failed is that nobody wants our output any more.
+    pub fn is_reader_gone(&self) -> bool {
+        matches!(self, Self::Output(cause) if cause.kind() == io::ErrorKind::BrokenPipe)
+    }
+
     /// What kind of failure this is, for the shell.
     pub fn exit(&self) -> Exit {
         match self {
@@ -118,10 +131,12 @@ impl FleetError {
             | FleetError::Report { .. }
             | FleetError::Broker(_)
             | FleetError::Setting(_)
+            | FleetError::NothingLeft { .. }
             | FleetError::Record(
                 RecordError::Unreadable { .. }
                 | RecordError::Malformed { .. }
                 | RecordError::OtherFormat { .. }
+                | RecordError::OtherData { .. }
                 | RecordError::OtherSetup { .. },
             )
             | FleetError::Data(DataError::NoFolder { .. }) => Exit::Usage,

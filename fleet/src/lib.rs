@@ -14,6 +14,7 @@ mod error;
 pub mod experiment;
 pub mod observer;
 pub mod paper;
+mod pending;
 pub mod progress;
 mod rules;
 mod signal;

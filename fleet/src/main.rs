@@ -13,6 +13,10 @@ fn main() -> ExitCode {
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(false).init();
     let exit = match Cli::try_parse() {
         Ok(cli) => cli.run().unwrap_or_else(|error| {
+            // Whoever reads us may have read enough, as `head` does: nothing went wrong then.
+            if error.is_reader_gone() {
+                return Exit::Ok;
+            }
             eprintln!("evenhand-fleet: {error}");
             error.exit()
         }),

@@ -163,11 +163,54 @@ fn samples_that_are_seen_again_are_told() {
 #[test]
 fn what_a_data_set_cannot_have_is_left_out_with_a_sentence() {
     let out = tempfile::tempdir().unwrap();
-    let flags = "paper fairness --dataset electricity --corruption heterogeneity --no-run";
+    for (flags, reason) in [
+        (
+            "paper fairness --dataset electricity --corruption heterogeneity",
+            "electricity with heterogeneity, since it has no classes",
+        ),
+        (
+            "paper heterogeneity --dataset electricity",
+            "electricity with heterogeneity, since it has no classes",
+        ),
+        (
+            "paper unstable --dataset synthetic --strategy fedavg",
+            "fedavg in the table unstable, which is about evenhand, evenhand-calibrated",
+        ),
+    ] {
+        let output = command(out.path(), &flags.split(' ').collect::<Vec<_>>()).output().unwrap();
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(USAGE), "{said}");
+        assert!(said.starts_with(&format!("left out: {reason}\n")), "{said}");
+        assert!(said.contains("nothing is left of the table"), "{said}");
+    }
+    let flags = "paper beta --dataset synthetic,synthetic --corruption label-noise --no-run --json";
     let output = command(out.path(), &flags.split(' ').collect::<Vec<_>>()).output().unwrap();
-    assert!(output.status.success());
-    let said = text(&output.stderr);
-    assert_eq!(said, "left out: electricity with heterogeneity, since it has no classes\n");
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let reasons = json["left_out"].as_array().unwrap();
+    assert_eq!(reasons, &["label-noise in the table beta, which has bad data of its own"]);
+}
+
+#[test]
+fn what_is_shown_without_running_leaves_no_trace() {
+    let out = tempfile::tempdir().unwrap();
+    for flags in ["experiment --no-run", "paper fairness --dataset synthetic --no-run"] {
+        let output = command(out.path(), &flags.split(' ').collect::<Vec<_>>()).output().unwrap();
+        assert!(output.status.success(), "{}", text(&output.stderr));
+    }
+    assert_eq!(std::fs::read_dir(out.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_reader_who_has_read_enough_is_no_failure() {
+    let out = tempfile::tempdir().unwrap();
+    let mut child = command(out.path(), &["experiment", "--no-run"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), String::new()));
 }
 
 #[test]
@@ -177,6 +220,10 @@ fn contradictions_and_missing_data_are_answered_with_a_sentence() {
         (&["experiment", "--k", "13"][..], "--k 13: between 1 and the 12 nodes"),
         (&["experiment", "--strategy", "evenhnd"], "no strategy is called \"evenhnd\""),
         (&["experiment", "--temperature", "0"], "--temperature 0: a number above 0"),
+        (&["experiment", "--window", "4"], "--window 4: above the 4 watched nodes"),
+        (&["experiment", "--nodes", "100000000"], "--nodes 100000000: at most 1000000 nodes"),
+        (&["experiment", "--batch", "4000000000"], "--batch 4000000000: between 1 and 1000000 samples"),
+        (&["experiment", "--batch", "1000000"], "may see 20000000 samples in all, not 732000000"),
         (&["experiment", "--dataset", "mnist"], "--data DIR"),
         (&["paper", "fairness", "--dataset", "mnist"], "--data DIR"),
     ] {

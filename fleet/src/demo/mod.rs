@@ -7,5 +7,5 @@ mod setup;
 
 pub use args::{DemoArgs, Sampler, Transport};
 pub use plan::{Plan, PlanError};
-pub(crate) use run::{PendingReport, carry, federation_id, runtime};
+pub(crate) use run::{carry, federation_id, runtime};
 pub use run::{run, simulate};

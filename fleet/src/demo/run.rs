@@ -1,18 +1,15 @@
 //! The demo from its flags to its exit code.
 
-use std::fs::Permissions;
 use std::io::{self, Write};
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use evenhand_protocol::exit::Exit;
 use evenhand_protocol::identity::FederationId;
-use tempfile::NamedTempFile;
 use tokio::runtime::{self, Runtime};
 
 use super::{DemoArgs, Plan, Transport};
 use crate::outcome::{Ended, Outcome};
+use crate::pending::PendingReport;
 use crate::progress::{Progress, Style};
 use crate::transport::mqtt::{self, Meeting};
 use crate::transport::{Fleet, Interrupt, OnRound, Ran, memory};
@@ -94,38 +91,4 @@ pub(crate) fn federation_id(plan: &Plan) -> Result<FederationId, FleetError> {
         None => "demo".to_owned(),
     };
     Ok(FederationId::new(&name)?)
-}
-
-/// The report's file, made sure of before the run and put in place after it.
-pub(crate) struct PendingReport {
-    file: NamedTempFile,
-    path: PathBuf,
-}
-
-impl PendingReport {
-    pub(crate) fn create(path: &Path) -> Result<Self, FleetError> {
-        let refuse = |cause| FleetError::Report { path: path.to_owned(), cause };
-        if path.is_dir() {
-            return Err(refuse(io::ErrorKind::IsADirectory.into()));
-        }
-        let folder = match path.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent,
-            _ => Path::new("."),
-        };
-        // Reports are for showing around: as readable as the user's other files.
-        let file = tempfile::Builder::new()
-            .prefix(".evenhand-report-")
-            .permissions(Permissions::from_mode(0o666))
-            .tempfile_in(folder)
-            .map_err(refuse)?;
-        Ok(Self { file, path: path.to_owned() })
-    }
-
-    pub(crate) fn finish(mut self, page: &str) -> Result<(), FleetError> {
-        let written = self.file.write_all(page.as_bytes());
-        written
-            .and_then(|()| self.file.persist(&self.path).map_err(|error| error.error))
-            .map(drop)
-            .map_err(|cause| FleetError::Report { path: self.path, cause })
-    }
 }

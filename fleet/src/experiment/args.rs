@@ -73,18 +73,18 @@ pub struct ExperimentArgs {
 
 /// Settings other than the published ones
 #[derive(Debug, Clone, Default, clap::Args)]
-#[command(next_help_heading = "Other settings than the published ones")]
+#[command(next_help_heading = "Settings other than the published ones, which are the defaults")]
 pub struct Overrides {
-    /// N
+    /// Nodes, N
     #[arg(long, value_name = "N")]
     pub nodes: Option<usize>,
-    /// T
+    /// Rounds, T
     #[arg(long, value_name = "T")]
     pub rounds: Option<u32>,
-    /// Samples of a node's batch
+    /// Samples of a node's batch in a round
     #[arg(long, value_name = "SAMPLES")]
     pub batch: Option<usize>,
-    /// η
+    /// The learning rate, η
     #[arg(long, value_name = "ETA")]
     pub learning_rate: Option<f64>,
     /// What nodes make of their gradients: none, momentum or adam
@@ -108,7 +108,7 @@ pub struct Overrides {
     /// α: exploring ends when the stop rule's p-value reaches it
     #[arg(long, value_name = "ALPHA")]
     pub strictness: Option<f64>,
-    /// The largest ζ
+    /// The largest ζ: how bad the worst node's data are
     #[arg(long, value_name = "ZETA")]
     pub level: Option<f64>,
     /// A negative control: after exploring, every reward goes to another node than was drawn
@@ -159,16 +159,33 @@ impl ExperimentArgs {
     }
 }
 
+/// Samples of all nodes and rounds together: more would not fit into memory, and not be done in a week.
+const SAMPLES_MAX: usize = 20_000_000;
+/// The largest number of anything that is counted.
+const COUNT_MAX: usize = 1_000_000;
+
 fn check(setup: &Setup) -> Result<(), SettingError> {
-    let nodes = setup.nodes;
+    let Setup { nodes, batch, watched, window, .. } = *setup;
+    let rounds = setup.rounds as usize;
+    let samples = nodes.saturating_mul(batch).saturating_mul(rounds.saturating_add(1));
+    let countable = |count: usize| (1..=COUNT_MAX).contains(&count);
     let positive = |value: f64| value > 0.0 && value.is_finite();
     let rules = [
         ("nodes", nodes >= 2, "fairness needs at least 2 nodes".to_owned()),
-        ("rounds", setup.rounds >= 1, "at least 1 round".into()),
-        ("batch", setup.batch >= 1, "at least 1 sample".into()),
+        ("nodes", nodes <= COUNT_MAX, format!("at most {COUNT_MAX} nodes")),
+        ("rounds", countable(rounds), format!("between 1 and {COUNT_MAX} rounds")),
+        ("batch", countable(batch), format!("between 1 and {COUNT_MAX} samples")),
+        (
+            "rounds",
+            samples <= SAMPLES_MAX,
+            format!(
+                "{nodes} nodes with batches of {batch} may see {SAMPLES_MAX} samples in all, not {samples}"
+            ),
+        ),
         ("k", (1..=nodes).contains(&setup.k), format!("between 1 and the {nodes} nodes")),
-        ("watched", (1..=nodes).contains(&setup.watched), format!("between 1 and the {nodes} nodes")),
-        ("window", setup.window >= 1, "at least 1 round".into()),
+        ("watched", (1..=nodes).contains(&watched), format!("between 1 and the {nodes} nodes")),
+        ("window", window > watched, format!("above the {watched} watched nodes")),
+        ("window", countable(window), format!("between 1 and {COUNT_MAX} rounds")),
         ("learning-rate", positive(setup.learning_rate), "a number above 0".into()),
         ("utility", !setup.utility.is_scored(), "one of updates alone; there are no validation data".into()),
         ("temperature", positive(setup.temperature), "a number above 0".into()),

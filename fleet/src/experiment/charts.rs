@@ -204,7 +204,7 @@ pub(crate) fn against_zeta(id: &str, entry: &Entry<'_>, got: Got) -> String {
     let (low, high) = extent(dots.iter().map(|dot| dot.0));
     let margin = 0.04 * (high - low).max(0.01);
     let frame = Frame::new(WIDTH, (low - margin, high + margin), extent(dots.iter().map(|dot| dot.1)));
-    frame.draw(&mut svg, "data quality ζ (0 is clean)", y_name);
+    frame.draw(&mut svg, "data quality ζ (higher is worse)", y_name);
     let (radius, kind) = if dots.len() <= DOTS_MAX { (4.5, "dot") } else { (3.2, "dot faint") };
     for (zeta, value, hover) in &dots {
         svg.circle(&format!("{kind} {}", entry.class()), frame.at(*zeta, *value), radius, Some(hover));

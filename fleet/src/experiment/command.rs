@@ -1,5 +1,6 @@
 //! `evenhand-fleet experiment`, from its flags to its exit code.
 
+use std::fs;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -20,6 +21,7 @@ use super::table::{Plan, Question, seeds};
 use super::trial;
 use crate::data::{self, Dataset, Request};
 use crate::demo::runtime;
+use crate::pending::PendingReport;
 use crate::progress::Style;
 use crate::stream::Stream;
 use crate::transport::Interrupt;
@@ -29,17 +31,15 @@ use crate::{FleetError, signal};
 pub fn run(args: &ExperimentArgs) -> Result<Exit, FleetError> {
     let setups = args.setups()?;
     let wanted: Vec<Setup> = setups.iter().flat_map(|setup| seeds(setup, args.lab.trials)).collect();
-    let path = args.lab.report.clone().unwrap_or_else(|| args.report_path(&setups));
-    let pending = page::pending(&path)?;
+    let pending = args.lab.pending_report(args.report_path(&setups))?;
     let Some(records) = args.lab.records(&wanted)? else { return Ok(Exit::Interrupted) };
-    pending.finish(&page::experiment(&setups, args.lab.trials, &records))?;
-    let mut text = if args.lab.json {
+    let report = finished(pending, || page::experiment(&setups, args.lab.trials, &records))?;
+    let text = if args.lab.json {
         let figures = ExperimentFigures::of(&setups, args.lab.trials, &records);
-        serde_json::to_string(&figures).map_err(|error| FleetError::Output(error.into()))?
+        serde_json::to_string(&figures).map_err(|error| FleetError::Output(error.into()))? + "\n"
     } else {
-        format!("{}report: {}", plan(&setups).answer(&records, args.lab.trials).text(), path.display())
+        plan(&setups).answer(&records, args.lab.trials).text() + &report
     };
-    text.push('\n');
     io::stdout().lock().write_all(text.as_bytes()).map_err(FleetError::Output)?;
     Ok(records.exit())
 }
@@ -110,7 +110,30 @@ impl ExperimentArgs {
     }
 }
 
+/// Writes a report, where there is to be one, and tells where.
+pub(crate) fn finished(
+    pending: Option<PendingReport>,
+    page: impl FnOnce() -> String,
+) -> Result<String, FleetError> {
+    let Some(pending) = pending else { return Ok(String::new()) };
+    Ok(format!("report: {}\n", pending.finish(&page())?.display()))
+}
+
 impl LabArgs {
+    /// The report's file, made sure of before trials are run. Where none are run, there is a report only if it is asked for:
+    /// what is shown may be less than what is there.
+    pub(crate) fn pending_report(&self, default: PathBuf) -> Result<Option<PendingReport>, FleetError> {
+        let path = match &self.report {
+            Some(path) => path.clone(),
+            None if self.no_run => return Ok(None),
+            None => default,
+        };
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder).map_err(|cause| FleetError::Report { path: path.clone(), cause })?;
+        }
+        PendingReport::create(&path).map(Some)
+    }
+
     /// Trials at the same time.
     pub(crate) fn workers(&self) -> usize {
         self.jobs.map_or_else(|| thread::available_parallelism().map_or(1, usize::from), usize::from)

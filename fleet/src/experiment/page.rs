@@ -1,7 +1,5 @@
 //! The report of experiments: one HTML file that needs nothing but itself.
 
-use std::path::Path;
-
 use super::charts::{self, Entry, Got};
 use super::command::{plan, repeat, title};
 use super::measure::{Measure, score_name};
@@ -9,19 +7,8 @@ use super::names::number_label;
 use super::runner::Records;
 use super::setup::Setup;
 use super::table::{Table, seeds};
-use crate::FleetError;
-use crate::demo::PendingReport;
 use crate::report::STYLE;
 use crate::report::plot::{escaped, put};
-
-/// The report's file, made sure of before trials are run.
-pub(crate) fn pending(path: &Path) -> Result<PendingReport, FleetError> {
-    if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder)
-            .map_err(|cause| FleetError::Report { path: path.to_owned(), cause })?;
-    }
-    PendingReport::create(path)
-}
 
 /// The page of one experiment: `setups` has one a strategy.
 pub fn experiment(setups: &[Setup], trials: u64, records: &Records) -> String {
@@ -112,9 +99,17 @@ fn lead(setups: &[Setup], trials: u64, records: &Records) -> String {
     let Some(first) = setups.first() else { return String::new() };
     let (nodes, rounds, strategies) = (first.nodes, first.rounds, setups.len());
     let words = if strategies == 1 { "strategy" } else { "strategies" };
+    let wanted = setups.iter().flat_map(|setup| seeds(setup, trials));
+    let (asked, done) =
+        (strategies as u64 * trials, wanted.filter(|setup| records.get(setup).is_some()).count());
+    let each = if done as u64 == asked {
+        format!("{trials} trials each")
+    } else {
+        format!("{done} of {asked} trials")
+    };
     let seconds: f64 = records.iter().map(|record| record.seconds).sum();
     format!(
-        "{nodes} nodes learn for {rounds} rounds; {strategies} {words}, {trials} trials each, all strategies on the same \
+        "{nodes} nodes learn for {rounds} rounds; {strategies} {words}, {each}, all strategies on the same \
          data. {} of computing.",
         super::progress::duration(seconds)
     )

@@ -5,10 +5,15 @@ use std::path::PathBuf;
 use evenhand_coordinator::fairness::Utility;
 use evenhand_coordinator::federation::Optimiser;
 
+use sha2::{Digest, Sha256};
+
 use super::names::value_name;
 use super::setup::{AsPublished, Contender, Setup};
 use crate::corruption::Corruption;
 use crate::data::Dataset;
+
+/// The longest name of a folder; file systems allow 255 bytes, and a report's name has it within.
+const NAME_MAX: usize = 150;
 
 impl Setup {
     /// The paper's settings; for data sets it does not know, those of the nearest kin.
@@ -79,7 +84,12 @@ impl Setup {
     pub(crate) fn own_name(&self) -> Option<String> {
         let own: Vec<String> =
             self.differences().iter().map(|(name, value)| format!("{name}-{value}")).collect();
-        (!own.is_empty()).then(|| own.join(","))
+        (!own.is_empty()).then(|| short(own.join(",")))
+    }
+
+    /// Whether this is what the paper ran; on how many samples models are scored is no part of it.
+    pub(crate) fn is_published(&self) -> bool {
+        self.differences().iter().all(|(name, _)| *name == "questions")
     }
 
     /// Flags and values in which this is not as published.
@@ -116,6 +126,16 @@ impl Setup {
     }
 }
 
+/// The name itself, or its beginning and a digest of all of it.
+fn short(name: String) -> String {
+    if name.len() <= NAME_MAX {
+        return name;
+    }
+    let digest: String = Sha256::digest(&name)[..8].iter().map(|byte| format!("{byte:02x}")).collect();
+    let beginning: String = name.chars().take(NAME_MAX - digest.len() - 1).collect();
+    format!("{beginning}-{digest}")
+}
+
 /// The text says SGD, but with the plain gradient the published η are too small: MNIST ends at an accuracy of 0.38 instead of
 /// 0.61, and CIFAR-10 does not begin to learn. So the optimisers of the code are taken for both.
 fn optimiser(dataset: Dataset) -> Optimiser {
@@ -145,6 +165,14 @@ mod tests {
         let expected = "mnist/feature-noise/paper/q-ffl/nodes-10,temperature-0.5/seed-3.json";
         assert_eq!(setup.path(), PathBuf::from(expected));
         assert_ne!(Setup { shuffled: true, ..mnist() }.path(), mnist().path());
+    }
+
+    #[test]
+    fn no_setting_makes_a_name_too_long_for_a_file() {
+        let (one, other) =
+            (Setup { temperature: 1e-300, ..mnist() }, Setup { temperature: 2e-300, ..mnist() });
+        assert!(one.path().iter().all(|part| part.len() <= NAME_MAX), "{}", one.path().display());
+        assert_ne!(one.path(), other.path());
     }
 
     #[test]

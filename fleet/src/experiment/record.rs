@@ -2,13 +2,14 @@
 
 use std::fs;
 use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use evenhand_coordinator::fairness::measures::Summary;
 use serde::{Deserialize, Serialize};
-use tempfile::NamedTempFile;
 
 use super::setup::Setup;
+use crate::data::{Dataset, Pool};
 use crate::outcome::{Figures, Outcome, Round};
 
 /// Changes when the same setup would yield other figures: records of another number must not be mixed with ours.
@@ -34,6 +35,9 @@ pub struct Record {
     /// How often its data were gone through, where the record says it.
     #[serde(default = "one_pass")]
     pub passes: usize,
+    /// How many samples its data set's files held, where that is one number for all trials and the record says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recorded: Option<usize>,
 }
 
 fn first_format() -> u16 {
@@ -123,6 +127,22 @@ pub enum RecordError {
         /// Its format.
         found: u16,
     },
+    /// Neither must data: the files were not the same.
+    #[error(
+        "{} is of {found} samples, other trials of {} are of {expected}: the files were not the same; remove the one or \
+         the other, or choose another --out DIR",
+        path.display(), dataset.name()
+    )]
+    OtherData {
+        /// The file.
+        path: PathBuf,
+        /// Of which data set.
+        dataset: Dataset,
+        /// Samples then.
+        found: usize,
+        /// Samples of the others.
+        expected: usize,
+    },
     /// Results must not be mixed.
     #[error(
         "{} holds a trial with other settings ({difference}); remove it, or choose another --out DIR",
@@ -169,7 +189,11 @@ impl Record {
     fn write(&self, path: &Path) -> io::Result<()> {
         let folder = path.parent().unwrap_or(Path::new("."));
         fs::create_dir_all(folder)?;
-        let mut file = NamedTempFile::with_prefix_in(".trial-", folder)?;
+        // As readable as the user's other files.
+        let mut file = tempfile::Builder::new()
+            .prefix(".trial-")
+            .permissions(fs::Permissions::from_mode(0o666))
+            .tempfile_in(folder)?;
         serde_json::to_writer(&mut file, self)?;
         file.write_all(b"\n")?;
         file.as_file().sync_all()?;
@@ -178,7 +202,7 @@ impl Record {
     }
 
     /// A record of what was seen. JSON knows no infinity: what a model that diverged leaves behind is left out.
-    pub fn new(setup: Setup, seen: Seen, seconds: f64, note: Option<String>) -> Self {
+    pub fn new(setup: Setup, seen: Seen, seconds: f64, pool: &Pool) -> Self {
         let Seen { mut figures, curve, passes } = seen;
         let finite = |summary: &Summary| {
             [summary.mean, summary.min, summary.max, summary.std].iter().all(|value| value.is_finite())
@@ -200,7 +224,10 @@ impl Record {
                 .iter()
                 .all(number)
         });
-        Self { format: FORMAT, setup, figures, curve, seconds, note, passes }
+        // Where data belong to somebody, it depends on who was chosen; made-up data are as many as are asked for.
+        let counted = pool.owners.is_none() && setup.dataset != Dataset::Synthetic;
+        let (note, recorded) = (pool.note.clone(), counted.then_some(pool.recorded));
+        Self { format: FORMAT, setup, figures, curve, seconds, note, passes, recorded }
     }
 }
 

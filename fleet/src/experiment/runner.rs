@@ -67,7 +67,7 @@ impl Records {
         for setup in setups.iter().filter(|setup| paths.insert(setup.path())) {
             records.wanted += 1;
             if let Some(record) = Record::load(out, setup)? {
-                records.put(record);
+                records.put(out, record)?;
             }
         }
         Ok(records)
@@ -76,6 +76,11 @@ impl Records {
     /// The record of a trial.
     pub fn get(&self, setup: &Setup) -> Option<&Record> {
         self.by_path.get(&setup.path())
+    }
+
+    /// Whether a trial was run and has no figures.
+    pub fn has_failed(&self, setup: &Setup) -> bool {
+        self.failed.iter().any(|failure| failure.path.ends_with(setup.path()))
     }
 
     /// How many there are.
@@ -98,8 +103,21 @@ impl Records {
         self.by_path.values()
     }
 
-    fn put(&mut self, record: Record) {
-        self.by_path.insert(record.setup.path(), record);
+    /// Takes it in, unless it was made of other files than those that are there.
+    fn put(&mut self, out: &Path, record: Record) -> Result<(), RecordError> {
+        let of = |record: &Record| (record.setup.dataset, record.setup.as_published);
+        let kin = self.by_path.values().filter(|other| of(other) == of(&record));
+        let expected = kin.filter_map(|other| other.recorded).next();
+        match (record.recorded, expected) {
+            (Some(found), Some(expected)) if found != expected => {
+                let (path, dataset) = (out.join(record.setup.path()), record.setup.dataset);
+                Err(RecordError::OtherData { path, dataset, found, expected })
+            }
+            _ => {
+                self.by_path.insert(record.setup.path(), record);
+                Ok(())
+            }
+        }
     }
 }
 
@@ -179,11 +197,10 @@ impl Laboratory<'_> {
         match seen {
             Ok(seen) if seen.figures.ended == Ended::Complete => {
                 let seconds = begun.elapsed().as_secs_f64();
-                let record = Record::new(setup.clone(), seen, seconds, pool.note.clone());
+                let record = Record::new(setup.clone(), seen, seconds, &pool);
+                at_desk().0.put(self.out, record.clone())?;
                 record.save(self.out)?;
-                let mut desk = at_desk();
-                desk.1.trial(&record);
-                desk.0.put(record);
+                at_desk().1.trial(&record);
             }
             Ok(_) => {}
             Err(FleetError::Failed(cause)) => {

@@ -13,6 +13,8 @@ use crate::report::plot::{escaped, put};
 const NOTHING: &str = "–";
 /// Where there is no trial at all.
 const NOT_RUN: &str = "not run";
+/// Where there was one, and its federation gave up.
+const FAILED: &str = "failed";
 
 /// What a cell of a table asks: one number of one setup, over the seeds.
 #[derive(Debug, Clone)]
@@ -94,6 +96,9 @@ impl Plan {
             remarks.extend(remark.filter(|remark| !remarks.contains(remark)));
             let text = match &estimate {
                 Some(estimate) => estimate.text(question.measure.decimals(), trials as usize),
+                None if seeds(&question.setup, trials).any(|setup| records.has_failed(&setup)) => {
+                    FAILED.into()
+                }
                 None if seen.is_empty() => NOT_RUN.into(),
                 None => NOTHING.into(),
             };

@@ -9,12 +9,15 @@ use serde::Serialize;
 use super::args::{Format, PaperArgs};
 use super::tables::{CORRUPTIONS, Scope, plans};
 use crate::FleetError;
-use crate::data::{self, DataError, Dataset, Request};
+use crate::corruption::Corruption;
+use crate::data::{self, DataError, Dataset, Pool, Request};
+use crate::experiment::args::LabArgs;
+use crate::experiment::command::finished;
 use crate::experiment::names::value_name;
 use crate::experiment::page;
 use crate::experiment::progress::duration;
 use crate::experiment::runner::Records;
-use crate::experiment::setup::{Contender, Setup};
+use crate::experiment::setup::{AsPublished, Contender, Setup};
 use crate::experiment::table::{Plan, Table, seeds};
 
 /// The JSON object.
@@ -32,31 +35,46 @@ struct PaperFigures<'a> {
 /// Runs what is missing of a table and prints it.
 pub fn run(args: &PaperArgs) -> Result<Exit, FleetError> {
     let (datasets, mut left_out) = present(args)?;
+    let only = once(&args.corruption);
     let scope = Scope {
         contenders: args.strategy.0.clone(),
-        corruptions: if args.corruption.is_empty() { CORRUPTIONS.to_vec() } else { args.corruption.clone() },
+        corruptions: if only.is_empty() { CORRUPTIONS.to_vec() } else { only },
         as_published: args.lab.as_published,
         questions: args.lab.questions,
         seed: args.lab.seed,
     };
-    left_out.extend(datasets.iter().flat_map(|&dataset| scope.left_out(dataset)));
+    for (dataset, name) in
+        datasets.iter().flat_map(|&one| args.table.each().into_iter().map(move |name| (one, name)))
+    {
+        left_out.extend(scope.left_out(name, dataset));
+    }
+    let left_out = once(&left_out);
     for reason in &left_out {
         eprintln!("left out: {reason}");
     }
     let plans: Vec<Plan> = datasets.iter().flat_map(|&dataset| plans(args.table, dataset, &scope)).collect();
+    if plans.is_empty() {
+        return Err(FleetError::NothingLeft { table: value_name(&args.table) });
+    }
     let trials = args.lab.trials;
     let setups: Vec<Setup> = plans.iter().flat_map(|plan| plan.setups(trials)).collect();
     let name = value_name(&args.table);
-    let path = args.lab.report.clone().unwrap_or_else(|| args.lab.out.join(format!("paper-{name}.html")));
-    let pending = page::pending(&path)?;
+    let whom = if args.lab.as_published == AsPublished::Code { "-code" } else { "" };
+    let pending = args.lab.pending_report(args.lab.out.join(format!("paper-{name}{whom}.html")))?;
     let Some(records) = args.lab.records(&setups)? else { return Ok(Exit::Interrupted) };
     let mut tables: Vec<Table> = plans.iter().map(|plan| plan.answer(&records, trials)).collect();
     if args.lab.no_run {
         tables = tables.into_iter().map(Table::without_empty_rows).collect();
         tables.retain(|table| !table.rows.is_empty());
+        if tables.is_empty() {
+            eprintln!(
+                "no trial of this is kept in {}; without --no-run they are run",
+                args.lab.out.display()
+            );
+        }
     }
     let groups = groups(&plans, &records, trials);
-    pending.finish(&page::paper(&heading(&name), &tables, &groups, trials, &records))?;
+    let report = finished(pending, || page::paper(&heading(&name), &tables, &groups, trials, &records))?;
     let text = if args.lab.json {
         let as_published = value_name(&args.lab.as_published);
         let (table, seed) = (name, args.lab.seed);
@@ -67,7 +85,7 @@ pub fn run(args: &PaperArgs) -> Result<Exit, FleetError> {
         match args.format {
             Format::Text => {
                 let tables: Vec<String> = tables.iter().map(Table::text).collect();
-                format!("{}\nreport: {}\n", tables.join("\n"), path.display())
+                tables.join("\n") + &report
             }
             Format::Markdown => markdown(args, &tables, &left_out, &records),
         }
@@ -79,7 +97,7 @@ pub fn run(args: &PaperArgs) -> Result<Exit, FleetError> {
 /// The data sets whose files are there, and a sentence for each other one. What is asked for by name must be there.
 fn present(args: &PaperArgs) -> Result<(Vec<Dataset>, Vec<String>), FleetError> {
     if !args.dataset.is_empty() {
-        return Ok((args.dataset.clone(), Vec::new()));
+        return Ok((once(&args.dataset), Vec::new()));
     }
     if args.lab.no_run {
         return Ok((Dataset::value_variants().to_vec(), Vec::new()));
@@ -87,13 +105,18 @@ fn present(args: &PaperArgs) -> Result<(Vec<Dataset>, Vec<String>), FleetError> 
     let folder = data::folder(args.lab.data.clone());
     let (mut there, mut left_out) = (Vec::new(), Vec::new());
     for &dataset in Dataset::value_variants().iter().filter(|&&one| one != Dataset::Synthetic) {
-        let least = Request {
-            as_published: args.lab.as_published,
-            seed: args.lab.seed,
-            samples_max: 1,
-            owners_max: 1,
-        };
+        let LabArgs { as_published, seed, .. } = args.lab;
+        let wanted =
+            Setup::published(dataset, Corruption::FeatureNoise, Contender::Evenhand, as_published, seed);
+        let least = Request { as_published, seed, samples_max: 1, owners_max: wanted.nodes };
         match data::load(dataset, folder.as_deref(), &least) {
+            Ok(Pool { owners: Some(owners), .. }) if owners.len() < wanted.nodes => {
+                let (found, nodes) = (owners.len(), wanted.nodes);
+                left_out.push(format!(
+                    "{}, since only {found} of the {nodes} have enough readings",
+                    value_name(&dataset)
+                ));
+            }
             Ok(_) => there.push(dataset),
             Err(error @ (DataError::NoFolder { .. } | DataError::Missing { .. })) => {
                 left_out.push(error.to_string())
@@ -113,8 +136,8 @@ fn groups(plans: &[Plan], records: &Records, trials: u64) -> Vec<Vec<Setup>> {
     let mut groups: Vec<Vec<Setup>> = Vec::new();
     let questions = plans.iter().flat_map(|plan| &plan.rows).flat_map(|(_, questions)| questions);
     let seen = |setup: &&Setup| seeds(setup, trials).any(|setup| records.get(&setup).is_some());
-    let as_published = |setup: &&Setup| setup.differences().is_empty();
-    for setup in questions.map(|question| &question.setup).filter(as_published).filter(seen) {
+    let published = |setup: &&Setup| setup.is_published();
+    for setup in questions.map(|question| &question.setup).filter(published).filter(seen) {
         let kin = |other: &Setup| (other.dataset, other.corruption) == (setup.dataset, setup.corruption);
         match groups.iter_mut().find(|group| kin(&group[0])) {
             Some(group) if group.contains(setup) => {}
@@ -125,6 +148,17 @@ fn groups(plans: &[Plan], records: &Records, trials: u64) -> Vec<Vec<Setup>> {
     groups.iter_mut().for_each(|group| group.sort_by_key(|setup| setup.contender));
     groups.retain(|group| group.len() > 1);
     groups
+}
+
+/// Each one once, in the order given.
+fn once<T: Clone + PartialEq>(given: &[T]) -> Vec<T> {
+    let mut kept: Vec<T> = Vec::new();
+    for one in given {
+        if !kept.contains(one) {
+            kept.push(one.clone());
+        }
+    }
+    kept
 }
 
 fn heading(name: &str) -> String {

@@ -11,7 +11,7 @@ use crate::experiment::setup::{AsPublished, Contender, Setup};
 /// What is published for a number of a setup. The paper's own figures belong to `--as-published paper`; those of its code,
 /// run again, to `code`, of which ρ is that of the split into 700 steps, which is commented out there and used here.
 pub fn figure(setup: &Setup, measure: Measure) -> Option<&'static str> {
-    if setup.dataset != Dataset::Mnist || !setup.differences().is_empty() {
+    if setup.dataset != Dataset::Mnist || !setup.is_published() {
         return None;
     }
     match (setup.as_published, setup.contender, setup.corruption, measure) {

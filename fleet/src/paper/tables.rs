@@ -1,5 +1,7 @@
 //! What each table of the paper asks.
 
+use clap::ValueEnum;
+
 use super::args::TableName;
 use crate::corruption::Corruption;
 use crate::data::Dataset;
@@ -37,13 +39,37 @@ impl Scope {
         self.corruptions.iter().copied().filter(|&corruption| goes_with(dataset, corruption)).collect()
     }
 
-    /// A sentence for each kind of bad data that was asked for and that a data set cannot have.
-    pub(super) fn left_out(&self, dataset: Dataset) -> impl Iterator<Item = String> {
-        let cannot = self.corruptions.iter().filter(move |&&corruption| !goes_with(dataset, corruption));
-        cannot.map(move |corruption| {
-            let (dataset, corruption) = (value_name(&dataset), value_name(corruption));
+    /// A sentence for everything that was asked for and that a table of a data set cannot show.
+    pub(super) fn left_out(&self, name: TableName, dataset: Dataset) -> Vec<String> {
+        let cannot = |corruption| {
+            let (dataset, corruption) = (value_name(&dataset), value_name(&corruption));
             format!("{dataset} with {corruption}, since it has no classes")
-        })
+        };
+        let (table, corruptions) = (value_name(&name), self.corruptions.as_slice());
+        let bad_data = match name {
+            _ if name.compares_corruptions() => corruptions,
+            TableName::Heterogeneity => &[Corruption::Heterogeneity],
+            _ => &[],
+        };
+        let impossible = bad_data.iter().filter(|&&corruption| !goes_with(dataset, corruption));
+        let unasked =
+            corruptions.iter().filter(|_| !name.compares_corruptions() && corruptions != CORRUPTIONS);
+        let strangers =
+            self.contenders.iter().filter(|&&one| !name.judges(one) && self.contenders != Contender::all());
+        let about = || {
+            let judged = Contender::value_variants().iter().copied().filter(|&one| name.judges(one));
+            judged.map(Contender::name).collect::<Vec<_>>().join(", ")
+        };
+        impossible
+            .map(|&corruption| cannot(corruption))
+            .chain(unasked.map(|corruption| {
+                format!("{} in the table {table}, which has bad data of its own", value_name(corruption))
+            }))
+            .chain(
+                strangers
+                    .map(|one| format!("{} in the table {table}, which is about {}", one.name(), about())),
+            )
+            .collect()
     }
 }
 
@@ -51,18 +77,37 @@ fn goes_with(dataset: Dataset, corruption: Corruption) -> bool {
     corruption != Corruption::Heterogeneity || has_classes(dataset)
 }
 
+impl TableName {
+    /// Whether its columns are kinds of bad data.
+    fn compares_corruptions(self) -> bool {
+        matches!(self, Self::Fairness | Self::Performance | Self::Recall)
+    }
+
+    /// Whether it has rows for a strategy.
+    fn judges(self, contender: Contender) -> bool {
+        match self {
+            Self::Recall => contender.is_ours(),
+            Self::Beta => contender == Contender::Evenhand,
+            Self::Unstable => matches!(contender, Contender::Evenhand | Contender::EvenhandCalibrated),
+            Self::Strategic => {
+                matches!(contender, Contender::Evenhand | Contender::EvenhandCredit | Contender::Fedavg)
+            }
+            _ => true,
+        }
+    }
+}
+
 /// The plans of one table for one data set; none where the data set cannot answer.
 pub fn plans(name: TableName, dataset: Dataset, scope: &Scope) -> Vec<Plan> {
-    let asked = Asked { dataset, scope };
-    match name {
-        TableName::Fairness => asked.by_corruption(&[Measure::RhoLoss, Measure::RhoStaleness], |_| true),
+    let contenders = scope.contenders.iter().copied().filter(|&one| name.judges(one)).collect();
+    let asked = Asked { dataset, scope, contenders };
+    let mut plans = match name {
+        TableName::Fairness => asked.by_corruption(&[Measure::RhoLoss, Measure::RhoStaleness]),
         TableName::Performance => {
             let online = [Measure::OnlineMean, Measure::OnlineMin, Measure::OnlineMax, Measure::OnlineStd];
-            asked.by_corruption(&online, |_| true)
+            asked.by_corruption(&online)
         }
-        TableName::Recall => {
-            asked.by_corruption(&[Measure::Recall, Measure::RhoStanding], Contender::is_ours)
-        }
+        TableName::Recall => asked.by_corruption(&[Measure::Recall, Measure::RhoStanding]),
         TableName::Beta => vec![asked.beta()],
         TableName::Unstable => vec![asked.unstable()],
         TableName::Strategic => vec![asked.strategic()],
@@ -70,12 +115,16 @@ pub fn plans(name: TableName, dataset: Dataset, scope: &Scope) -> Vec<Plan> {
         TableName::Heterogeneity => vec![asked.heterogeneity()],
         TableName::Time => vec![asked.time()],
         TableName::All => name.each().into_iter().flat_map(|name| plans(name, dataset, scope)).collect(),
-    }
+    };
+    plans.retain(|plan| !plan.rows.is_empty());
+    plans
 }
 
 struct Asked<'a> {
     dataset: Dataset,
     scope: &'a Scope,
+    /// Those of the scope that the table has rows for.
+    contenders: Vec<Contender>,
 }
 
 impl Asked<'_> {
@@ -85,12 +134,8 @@ impl Asked<'_> {
         Setup { questions, ..published }
     }
 
-    fn contenders(&self, wanted: impl Fn(Contender) -> bool) -> impl Iterator<Item = Contender> {
-        self.scope.contenders.iter().copied().filter(move |&contender| wanted(contender))
-    }
-
     /// One table a measure: a row a strategy, a column a corruption.
-    fn by_corruption(&self, measures: &[Measure], wanted: impl Fn(Contender) -> bool + Copy) -> Vec<Plan> {
+    fn by_corruption(&self, measures: &[Measure]) -> Vec<Plan> {
         let corruptions = self.scope.corruptions_of(self.dataset);
         if corruptions.is_empty() {
             return Vec::new();
@@ -104,7 +149,7 @@ impl Asked<'_> {
             Plan {
                 title: self.title(&measure.words(self.dataset)),
                 heads: std::iter::once("strategy".to_owned()).chain(heads).collect(),
-                rows: self.contenders(wanted).map(row).collect(),
+                rows: self.contenders.iter().copied().map(row).collect(),
                 trade_off: None,
             }
         };
@@ -157,9 +202,7 @@ impl Asked<'_> {
 
     fn unstable(&self) -> Plan {
         let mut rows = Vec::new();
-        for contender in
-            self.contenders(|one| matches!(one, Contender::Evenhand | Contender::EvenhandCalibrated))
-        {
+        for &contender in &self.contenders {
             for level in AWAY {
                 let setup = Setup { level, ..self.setup(Corruption::Unstable, contender) };
                 rows.push((format!("{}, away up to {level}", contender.label()), setup));
@@ -180,9 +223,8 @@ impl Asked<'_> {
             ("RANDOM", Corruption::StrategicRandom),
             ("POISSON", Corruption::StrategicPoisson),
         ];
-        let judged = |one| matches!(one, Contender::Evenhand | Contender::EvenhandCredit | Contender::Fedavg);
         let mut rows = Vec::new();
-        for contender in self.contenders(judged) {
+        for &contender in &self.contenders {
             for (name, corruption) in conducts {
                 rows.push((format!("{}, {name}", contender.label()), self.setup(corruption, contender)));
             }
@@ -212,6 +254,6 @@ impl Asked<'_> {
 
     fn each(&self, corruption: Corruption) -> Vec<(String, Setup)> {
         let row = |one: Contender| (one.label().to_owned(), self.setup(corruption, one));
-        self.contenders(|_| true).map(row).collect()
+        self.contenders.iter().copied().map(row).collect()
     }
 }

@@ -12,11 +12,11 @@ use evenhand_fleet::experiment::runner::RunTrial;
 use evenhand_fleet::experiment::setup::{Contender, Setup};
 use evenhand_protocol::exit::Exit;
 
-use super::made_up::{TRIALS, made_up, run_in, setup, trials};
+use super::made_up::{TRIALS, made_up, no_data, run_in, setup, trials};
 
 /// The record of a trial on disk, changed by hand.
 fn edited(out: &Path, setup: &Setup, edit: impl FnOnce(&mut serde_json::Map<String, serde_json::Value>)) {
-    Record::new(setup.clone(), made_up(setup), 1.0, None).save(out).unwrap();
+    Record::new(setup.clone(), made_up(setup), 1.0, &no_data(setup).unwrap()).save(out).unwrap();
     let path = out.join(setup.path());
     let mut json: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
     edit(json.as_object_mut().unwrap());
@@ -72,7 +72,7 @@ fn results_of_other_settings_are_refused_with_a_remedy() {
     let wanted = setup(Contender::Evenhand);
     let path = out.path().join(wanted.path());
     let other = Setup { learning_rate: 0.5, ..wanted.clone() };
-    Record::new(other.clone(), made_up(&other), 1.0, None).save(out.path()).unwrap();
+    Record::new(other.clone(), made_up(&other), 1.0, &no_data(&other).unwrap()).save(out.path()).unwrap();
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::rename(out.path().join(other.path()), &path).unwrap();
     let error = run_in(out.path(), &[wanted], 1, &|_, _, _, _| panic!("must not be run")).unwrap_err();
@@ -81,6 +81,21 @@ fn results_of_other_settings_are_refused_with_a_remedy() {
     assert!(sentence.contains(&path.display().to_string()), "{sentence}");
     assert!(sentence.contains("learning-rate 0.5, not 0.002"), "{sentence}");
     assert!(sentence.contains("another --out DIR"), "{sentence}");
+}
+
+#[test]
+fn results_of_other_files_are_not_mixed() {
+    let out = tempfile::tempdir().unwrap();
+    let wanted = trials(&[setup(Contender::Evenhand)]);
+    edited(out.path(), &wanted[0], |record| {
+        assert_eq!(record.insert("recorded".into(), 60_000.into()), Some(0.into()));
+    });
+    let error = run_in(out.path(), &wanted, 1, &|setup, _, _, _| Ok(made_up(setup))).unwrap_err();
+    let sentence = error.to_string();
+    assert!(sentence.contains("is of 0 samples, other trials of mnist are of 60000"), "{sentence}");
+    assert!(!out.path().join(wanted[1].path()).exists(), "what does not belong there is not kept");
+    edited(out.path(), &wanted[0], |record| drop(record.remove("recorded")));
+    run_in(out.path(), &wanted, 1, &|setup, _, _, _| Ok(made_up(setup))).unwrap();
 }
 
 #[test]
