@@ -261,6 +261,11 @@ impl Federation {
         &self.shared.latest
     }
 
+    /// By column: every node's own model, where the strategy gives it one; never for the wire either.
+    pub fn own(&self) -> &[Weights] {
+        &self.shared.own
+    }
+
     /// The ONNX file all nodes hold.
     pub fn onnx(&self) -> &Arc<[u8]> {
         &self.shared.graph.onnx

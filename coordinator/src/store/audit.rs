@@ -1,14 +1,21 @@
 //! Everything that was decided, decided again.
 
+use std::fmt::Display;
+use std::sync::Arc;
+
+use evenhand_protocol::identity::Digest;
+
+use super::log::missing;
 use super::{Store, StoreError, key, restored};
-use crate::federation::{Difference, Federation, RoundRecord};
+use crate::federation::{Difference, Federation, RoundRecord, Weights};
 
 /// What an audit found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Audit {
     /// Rounds that were recomputed from their updates and agree in every figure.
     pub recomputed: u32,
-    /// Earlier rounds, whose updates are no longer kept: only that each follows on the one before was checked.
+    /// Rounds whose updates are no longer kept, or no state to begin from: only that each follows on the one before was
+    /// checked.
     pub followed: u32,
     /// The first thing that does not agree, if anything does not.
     pub difference: Option<Difference>,
@@ -20,36 +27,50 @@ impl Store {
     pub fn audit(&self) -> Result<Audit, StoreError> {
         let log = self.log()?;
         let onnx = self.onnx()?.ok_or_else(|| self.absent())?;
-        let (anchored, bytes) = match log.anchor()? {
-            Some((round, bytes)) => (round, bytes),
-            None => (0, self.value(key::FOUNDED)?.ok_or_else(|| self.absent())?),
-        };
-        let mut federation = restored(self.saved(&bytes)?, onnx)?;
+        let from = |bytes: Vec<u8>| restored(self.saved(&bytes)?, Arc::clone(&onnx));
+        // What the rounds so far have led to; unknown after one that could not be recomputed.
+        let mut computed = Some(from(self.value(key::FOUNDED)?.ok_or_else(|| self.absent())?)?);
         let mut audit = Audit { recomputed: 0, followed: 0, difference: None };
         let mut before: Option<RoundRecord> = None;
+        let mut kept = false;
         for record in log.records()? {
             let record = record?;
             audit.difference = follows(before.as_ref(), &record);
             if audit.difference.is_some() {
                 return Ok(audit);
             }
-            if record.round <= anchored {
-                audit.followed += 1;
-            } else {
-                let updates = log.updates(record.round)?.unwrap_or_default();
-                federation = federation.governed_by(log.rules(record.round)?);
-                federation = match federation.replay(&record, updates, None) {
-                    Ok(next) => next,
-                    Err(difference) => {
-                        audit.difference = Some(difference);
-                        return Ok(audit);
-                    }
-                };
-                audit.recomputed += 1;
+            let updates = log.updates(record.round)?;
+            if kept && updates.is_none() {
+                return Err(missing(record.round, "updates"));
             }
+            kept = updates.is_some();
+            computed = match (computed, updates) {
+                (Some(federation), Some(updates)) => {
+                    let federation = federation.governed_by(log.rules(record.round)?);
+                    match federation.replay(&record, updates, None) {
+                        Ok(next) => {
+                            audit.recomputed += 1;
+                            Some(next)
+                        }
+                        Err(difference) => {
+                            audit.difference = Some(difference);
+                            return Ok(audit);
+                        }
+                    }
+                }
+                _ => {
+                    audit.followed += 1;
+                    log.anchor(record.round)?.map(from).transpose()?
+                }
+            };
             before = Some(record);
         }
-        audit.difference = same_model(&federation, &self.federation()?);
+        let latest = self.federation()?;
+        audit.difference = match (&computed, &before) {
+            (Some(computed), _) => same_state(computed, &latest),
+            (None, Some(last)) => same_model(last.weights_after, &latest),
+            (None, None) => None,
+        };
         Ok(audit)
     }
 }
@@ -74,23 +95,35 @@ fn follows(before: Option<&RoundRecord>, record: &RoundRecord) -> Option<Differe
     })
 }
 
+/// Whether the kept model is this one.
+fn same_model(computed: Digest, kept: &Federation) -> Option<Difference> {
+    let found = kept.weights().digest();
+    (found != computed).then(|| untrue(kept, "the model in the state", found, computed))
+}
+
 /// Whether the kept state is what the rounds led to.
-fn same_model(computed: &Federation, kept: &Federation) -> Option<Difference> {
-    let standings = |federation: &Federation| -> Vec<(String, f64)> {
-        let members = federation.members().iter();
-        members.map(|member| (member.id().to_string(), member.standing().value())).collect()
-    };
-    let differs = |what: &str, recorded: String, computed: String| {
-        Some(Difference { round: kept.round(), what: what.into(), recorded, computed })
-    };
-    let (kept_model, model) = (kept.weights().digest(), computed.weights().digest());
-    if kept_model != model {
-        return differs("the model in the state", kept_model.to_string(), model.to_string());
+fn same_state(computed: &Federation, kept: &Federation) -> Option<Difference> {
+    let model = same_model(computed.weights().digest(), kept);
+    if model.is_some() {
+        return model;
     }
-    let known: Vec<(String, f64)> = standings(kept).into_iter().take(computed.members().len()).collect();
-    let follow = standings(computed);
-    let wrong = known.iter().zip(&follow).find(|(kept, computed)| kept != computed);
-    wrong.and_then(|((node, kept), (_, computed))| {
-        differs(&format!("the standing of {node} in the state"), kept.to_string(), computed.to_string())
-    })
+    // The kept state may have let more nodes in, for the round that is open.
+    for (column, (follows, found)) in computed.members().iter().zip(kept.members()).enumerate() {
+        let named = |what: &str| format!("{what} of {} in the state", found.id());
+        let own = [computed, kept].map(|federation| federation.own().get(column).map(Weights::digest));
+        if own[0].is_some() && own[0] != own[1] {
+            let word = |digest: Option<Digest>| digest.map_or("none".into(), |digest| digest.to_string());
+            return Some(untrue(kept, &named("the model"), word(own[1]), word(own[0])));
+        }
+        let standings = [follows, found].map(|member| (member.id(), member.standing().value()));
+        if standings[0] != standings[1] {
+            return Some(untrue(kept, &named("the standing"), standings[1].1, standings[0].1));
+        }
+    }
+    None
+}
+
+fn untrue(kept: &Federation, what: &str, recorded: impl Display, computed: impl Display) -> Difference {
+    let (recorded, computed) = (recorded.to_string(), computed.to_string());
+    Difference { round: kept.round(), what: what.into(), recorded, computed }
 }

@@ -1,5 +1,6 @@
 //! What can be wrong with a state folder.
 
+use std::io::ErrorKind;
 use std::path::PathBuf;
 
 use evenhand_protocol::exit::Exit;
@@ -31,6 +32,11 @@ pub enum StoreError {
         /// What the system says.
         source: std::io::Error,
     },
+    /// The disk does not take or give what it should.
+    #[error(
+        "the state cannot be read or written: {0}; see that the disk has room and works, then start again"
+    )]
+    Disk(std::io::Error),
     /// Written by a newer program.
     #[error("the state has format {found}, this program reads {known}; use the program that wrote it")]
     Format {
@@ -58,6 +64,7 @@ impl StoreError {
             Self::Rules(_) | Self::Restore(RestoreError::Onnx) => Exit::Config,
             Self::Absent { .. }
             | Self::Io { .. }
+            | Self::Disk(_)
             | Self::Format { .. }
             | Self::Damaged(_)
             | Self::Restore(_) => Exit::Data,
@@ -65,10 +72,19 @@ impl StoreError {
     }
 }
 
-/// All that redb can say but "in use" comes down to a file that is not what was written, or a disk.
+/// All that redb can say but "in use" comes down to a disk, or a file that is not what was written: one that is too
+/// short, or says what it cannot mean.
 impl From<redb::Error> for StoreError {
     fn from(error: redb::Error) -> Self {
-        Self::Damaged(error.to_string())
+        match error {
+            redb::Error::Io(source)
+                if !matches!(source.kind(), ErrorKind::InvalidData | ErrorKind::UnexpectedEof) =>
+            {
+                Self::Disk(source)
+            }
+            redb::Error::PreviousIo => Self::Disk(std::io::Error::other("an earlier attempt failed")),
+            other => Self::Damaged(other.to_string()),
+        }
     }
 }
 
@@ -82,3 +98,17 @@ macro_rules! by_redb_error {
     )*};
 }
 by_redb_error!(redb::TransactionError, redb::TableError, redb::StorageError, redb::CommitError);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_no_damage() {
+        let full = redb::CommitError::Storage(redb::StorageError::Io(ErrorKind::StorageFull.into()));
+        let words = StoreError::from(full).to_string();
+        assert!(words.contains("see that the disk has room") && !words.contains("damaged"), "{words}");
+        let torn = redb::StorageError::Io(ErrorKind::UnexpectedEof.into());
+        assert!(StoreError::from(torn).to_string().starts_with("the state is damaged"));
+    }
+}

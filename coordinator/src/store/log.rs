@@ -59,13 +59,10 @@ impl Log {
         decoded(round, "rules", bytes.value())
     }
 
-    /// The latest state from which all later rounds can be recomputed, as bytes, and the round it was kept after;
-    /// none if that is the founding state.
-    pub(super) fn anchor(&self) -> Result<Option<(u32, Vec<u8>)>, StoreError> {
+    /// The state after a round as bytes, if it was kept: later rounds can be recomputed from it.
+    pub(super) fn anchor(&self, round: u32) -> Result<Option<Vec<u8>>, StoreError> {
         let anchors = self.transaction.open_table(ANCHORS)?;
-        let first_kept = self.transaction.open_table(UPDATES)?.first()?.map_or(1, |(round, _)| round.value());
-        let before = anchors.range(..first_kept)?.next_back().transpose()?;
-        Ok(before.map(|(round, bytes)| (round.value(), bytes.value().to_vec())))
+        Ok(anchors.get(round)?.map(|bytes| bytes.value().to_vec()))
     }
 }
 
@@ -74,7 +71,7 @@ fn decoded<T: DeserializeOwned>(round: u32, what: &str, bytes: &[u8]) -> Result<
         .map_err(|error| StoreError::Damaged(format!("round {round}: its {what} does not decode ({error})")))
 }
 
-fn missing(round: u32, what: &str) -> StoreError {
+pub(super) fn missing(round: u32, what: &str) -> StoreError {
     StoreError::Damaged(format!("round {round}: its {what} are missing"))
 }
 
@@ -90,7 +87,8 @@ pub(super) fn append(transaction: &WriteTransaction, closed: &Closed) -> Result<
 }
 
 /// Drops updates that are too old, a whole span of `keep` rounds at a time: an anchor is kept after each span, and
-/// when the next one is full, the updates before the anchor go.
+/// when the next one is full, the updates before the anchor go. Never more than an anchor makes up for: `keep` may have
+/// been another number in an earlier run.
 pub(super) fn thin(
     transaction: &WriteTransaction,
     round: u32,
@@ -103,8 +101,10 @@ pub(super) fn thin(
     let mut anchors = transaction.open_table(ANCHORS)?;
     let bytes = sealed::close(saved.clone().without_history().to_bytes());
     anchors.insert(round, bytes.as_slice())?;
-    let oldest = round - keep;
-    anchors.retain_in(..oldest, |_, _| false)?;
-    transaction.open_table(UPDATES)?.retain_in(..=oldest, |_, _| false)?;
+    let before = anchors.range(..=round - keep)?.next_back().transpose()?.map(|(round, _)| round.value());
+    if let Some(oldest) = before {
+        anchors.retain_in(..oldest, |_, _| false)?;
+        transaction.open_table(UPDATES)?.retain_in(..=oldest, |_, _| false)?;
+    }
     Ok(())
 }

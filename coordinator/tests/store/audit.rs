@@ -1,10 +1,13 @@
 //! An audit agrees with what is true, and names what is not.
 
+use std::ops::RangeInclusive;
 use std::path::Path;
 
 use evenhand_coordinator::federation::{RoundRecord, Tick};
 use evenhand_coordinator::store::{FILE, Store, StoreError};
+use evenhand_coordinator::strategy::StrategyKind;
 use evenhand_protocol::codec::EncodedUpdate;
+use evenhand_protocol::identity::Digest;
 use evenhand_protocol::message::Update;
 use redb::{Database, ReadableTable, TableDefinition};
 use tempfile::TempDir;
@@ -13,6 +16,7 @@ use super::run::{Kept, rules};
 
 const ROUNDS: TableDefinition<'_, u32, &[u8]> = TableDefinition::new("rounds");
 const UPDATES: TableDefinition<'_, u32, &[u8]> = TableDefinition::new("updates");
+const FEDERATION: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("federation");
 
 fn history(keep_rounds: u32) -> TempDir {
     let folder = TempDir::new().unwrap();
@@ -192,4 +196,81 @@ fn rules_that_were_amended_on_the_way_are_those_the_rounds_are_held_against() {
     amended.federation.rounds = 20;
     Kept::start(folder.path(), &amended, 0).play(u32::MAX);
     assert_eq!(audited(folder.path()), Ok(20));
+}
+
+/// Removes rounds from a table behind the program's back.
+fn forget(folder: &Path, table: TableDefinition<'_, u32, &'static [u8]>, rounds: RangeInclusive<u32>) {
+    let database = Database::open(folder.join(FILE)).unwrap();
+    let transaction = database.begin_write().unwrap();
+    transaction.open_table(table).unwrap().retain_in(rounds, |_, _| false).unwrap();
+    transaction.commit().unwrap();
+}
+
+#[test]
+fn how_much_is_kept_can_change_between_runs() {
+    for (before, after) in [(10, 4), (4, 10), (0, 3), (3, 0), (7, 5)] {
+        let folder = TempDir::new().unwrap();
+        let mut kept = Kept::start(folder.path(), &rules(), before);
+        kept.enrol(&["a", "b", "c", "d"]);
+        kept.play(12);
+        drop(kept);
+        for rounds in 13..=30 {
+            Kept::start(folder.path(), &rules(), after).play(rounds);
+            let store = Store::open(folder.path()).unwrap();
+            let audit = store.audit().unwrap();
+            assert_eq!(audit.difference, None, "{before}, then {after}, after round {rounds}");
+            assert_eq!(audit.followed + audit.recomputed, rounds);
+            let wanted = before.min(after).min(rounds);
+            assert!(audit.recomputed >= wanted, "{} of {rounds} are recomputed", audit.recomputed);
+        }
+        if after > 0 {
+            let log = Store::open(folder.path()).unwrap().log().unwrap();
+            assert!(log.updates(30 - 2 * after).unwrap().is_none(), "at most twice as many are kept");
+        }
+    }
+}
+
+#[test]
+fn updates_that_are_not_kept_are_no_untruth_but_a_gap_is_damage() {
+    let folder = history(8);
+    forget(folder.path(), UPDATES, 17..=19);
+    let audit = Store::open(folder.path()).unwrap().audit().unwrap();
+    assert_eq!(
+        (audit.followed, audit.recomputed, audit.difference),
+        (24, 6, None),
+        "it goes on from round 24"
+    );
+    forget(folder.path(), UPDATES, 22..=22);
+    let damaged = audited(folder.path()).unwrap_err();
+    assert!(damaged.contains("round 22: its updates are missing"), "{damaged}");
+}
+
+/// The state is sealed against accidents, not against its owner.
+#[test]
+fn a_model_of_a_node_that_is_not_what_the_rounds_led_to_is_named() {
+    let folder = TempDir::new().unwrap();
+    let mut rules = rules();
+    rules.federation.strategy = StrategyKind::Standalone;
+    let mut kept = Kept::start(folder.path(), &rules, 0);
+    kept.enrol(&["a", "b", "c", "d"]);
+    kept.play(9);
+    let own: Vec<u8> =
+        kept.world.last().own[2].values().iter().flat_map(|value| value.to_le_bytes()).collect();
+    drop(kept);
+    assert_eq!(audited(folder.path()), Ok(9));
+    let database = Database::open(folder.path().join(FILE)).unwrap();
+    let transaction = database.begin_write().unwrap();
+    let mut table = transaction.open_table(FEDERATION).unwrap();
+    let mut state = table.get("latest").unwrap().unwrap().value().to_vec();
+    state.truncate(state.len() - 32);
+    let place = state.windows(own.len()).position(|part| part == own).unwrap();
+    state[place] ^= 1;
+    let digest = Digest::of(&state);
+    state.extend_from_slice(&digest.0);
+    table.insert("latest", state.as_slice()).unwrap();
+    drop(table);
+    transaction.commit().unwrap();
+    drop(database);
+    let named = audited(folder.path()).unwrap_err();
+    assert!(named.starts_with("round 10: the model of c in the state"), "{named}");
 }
