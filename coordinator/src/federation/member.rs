@@ -155,8 +155,9 @@ impl Roster {
         self.index.contains_key(node) || self.lobby.contains_key(node)
     }
 
+    /// Places that are taken. Whoever is away keeps its own: it may come back to its standing.
     pub(super) fn len(&self) -> usize {
-        self.members.len() + self.lobby.len()
+        self.members.iter().filter(|member| !member.is_removed()).count() + self.lobby.len()
     }
 
     /// Nodes that could take part in the next round.

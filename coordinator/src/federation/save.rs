@@ -12,7 +12,7 @@ use super::weights::Weights;
 use super::{Federation, Member, Phase, RoundRecord};
 
 /// Changes when saved bytes of older programs could be misunderstood.
-const FORMAT: u16 = 3;
+const FORMAT: u16 = 4;
 
 /// The whole state, without the updates of the open round (nodes send those again) and without the
 /// ONNX file (it never changes, and is kept apart).

@@ -134,7 +134,8 @@ impl Shared {
     }
 
     /// Where nodes have models of their own, whoever joins begins with that of the node the strategy thinks least of: the
-    /// model of all would be a reward for coming back under another name.
+    /// model of all would be a reward for coming back under another name. A strategy that thinks of all alike rewards
+    /// nobody: there, whoever joins begins with θ, which is what all began with, or are pulled to.
     fn equip_newcomers(&mut self) {
         let strategy = self.strategy.get();
         let opinions = (0..self.own.len()).filter_map(|column| Some((strategy.opinion(column)?, column)));
@@ -219,13 +220,18 @@ impl Shared {
         let asked: Vec<usize> = harvest.draw.asked().iter().map(|asked| asked.member).collect();
         let losses: Vec<f64> = harvest.arrivals.iter().map(|(_, accepted)| accepted.loss().into()).collect();
         let training = &self.rules.training;
-        let enrolled = self.roster.members().iter().filter(|member| !member.is_removed()).count();
+        let members = self.roster.members().iter().enumerate();
+        let removed: Vec<usize> = members.filter(|(_, m)| m.is_removed()).map(|(column, _)| column).collect();
+        // Whoever was shut out after its update was in still counts for this round.
+        let gone = removed.iter().filter(|column| columns.binary_search(column).is_err()).count();
+        let enrolled = self.roster.members().len() - gone;
         let diluted = if training.dilute { columns.len() as f64 / enrolled as f64 } else { 1.0 };
         let learning_rate = training.learning_rate * diluted;
         let merged = self.strategy.get_mut().merge(&Harvested {
             latest: &self.latest,
             own: &self.own,
             members: self.roster.members().len(),
+            removed: &removed,
             asked: &asked,
             columns: &columns,
             updates: &harvest.updates(),

@@ -11,6 +11,7 @@ pub struct Standing {
     entry: f64,
     entry_rounds: u32,
     rounds: u32,
+    passed: u32,
     mean: f64,
     squares: f64,
 }
@@ -23,7 +24,7 @@ impl Standing {
 
     /// Of a node that joins later, at the `mean` standing, and is to be measured for `rounds` rounds.
     pub fn entering(mean: f64, rounds: u32) -> Self {
-        Self { entry: mean, entry_rounds: rounds, rounds: 0, mean: 0.0, squares: 0.0 }
+        Self { entry: mean, entry_rounds: rounds, rounds: 0, passed: 0, mean: 0.0, squares: 0.0 }
     }
 
     /// What a node has when contributions are measured anew: its old value until the first new one.
@@ -37,6 +38,11 @@ impl Standing {
         let from_old = contribution - self.mean;
         self.mean += from_old / f64::from(self.rounds);
         self.squares += from_old * (contribution - self.mean);
+    }
+
+    /// Lets a round pass in which the node was asked, and nothing could be measured.
+    pub fn pass(&mut self) {
+        self.passed += 1;
     }
 
     /// ψᵢ.
@@ -66,9 +72,15 @@ impl Standing {
         self.rounds
     }
 
-    /// Whether the node is new and still to be measured.
+    /// Rounds that passed without telling anything.
+    pub fn passed(&self) -> u32 {
+        self.passed
+    }
+
+    /// Whether the node is new and still to be measured: for so many rounds it is asked, whatever they tell. Otherwise
+    /// whoever cannot be measured would be given the model for ever.
     pub fn is_entering(&self) -> bool {
-        self.rounds < self.entry_rounds
+        self.rounds.saturating_add(self.passed) < self.entry_rounds
     }
 }
 
@@ -98,6 +110,15 @@ mod tests {
             })
             .collect();
         assert_eq!(values, [1.0, 0.75, 0.5, 0.25, 0.0]);
+    }
+
+    #[test]
+    fn a_newcomer_that_cannot_be_measured_keeps_the_mean_and_is_not_new_for_ever() {
+        let mut standing = Standing::entering(1.0, 2);
+        standing.pass();
+        standing.add(0.0);
+        assert!(!standing.is_entering());
+        assert_eq!((standing.value(), standing.rounds()), (0.5, 1));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Baseline, Harvested, Merged, Strategy, mean, weights};
 
-/// θᵢ ← (1 − λ)(θᵢ − ηΔθᵢ) + λ·mean over j of (θⱼ − ηΔθⱼ); θ is the mean.
+/// θᵢ ← (1 − λ)(θᵢ − ηΔθᵢ) + λ·mean over j of (θⱼ − ηΔθⱼ); θ is the mean, to which nobody who was shut out belongs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Cons {
     pull: f64,
@@ -26,7 +26,10 @@ impl Strategy for Cons {
 
     fn merge(&mut self, round: &Harvested<'_>) -> Merged {
         let stepped = round.stepped_alone();
-        let mean = mean(&stepped);
+        let staying = stepped.iter().enumerate().filter(|(column, _)| round.stays(*column));
+        let Some(mean) = mean(staying.map(|(_, own)| own)) else {
+            return Merged { latest: round.latest.clone(), own: stepped };
+        };
         let pulled = stepped.iter().map(|own| {
             let each = own.values().iter().zip(&mean);
             weights(each.map(|(value, mean)| (1.0 - self.pull) * f64::from(*value) + self.pull * mean))

@@ -99,7 +99,8 @@ impl Fgfl {
         let mut order: Vec<usize> = (0..whole.len()).collect();
         order.sort_by(|&a, &b| whole[b].abs().total_cmp(&whole[a].abs()));
         let generosity: Vec<f64> = self.reputations.iter().map(|r| (self.altruism * r).tanh()).collect();
-        let most = generosity.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
+        let staying = generosity.iter().enumerate().filter(|(column, _)| round.stays(*column));
+        let most = staying.map(|(_, most)| *most).fold(f64::MIN_POSITIVE, f64::max);
         let mut own: Vec<Weights> = (0..round.members).map(|column| round.model(column).clone()).collect();
         for &column in round.columns {
             let entries = (whole.len() as f64 * generosity[column] / most) as usize;

@@ -66,8 +66,10 @@ pub struct Harvested<'a> {
     pub latest: &'a Weights,
     /// By column: the model of each node that has one of its own.
     pub own: &'a [Weights],
-    /// Nodes that are enrolled.
+    /// Nodes that are enrolled, or were.
     pub members: usize,
+    /// The columns of those the operator shut out, ascending.
+    pub removed: &'a [usize],
     /// The columns of those who were asked, ascending.
     pub asked: &'a [usize],
     /// The columns of those whose updates arrived, ascending.
@@ -88,6 +90,11 @@ impl<'a> Harvested<'a> {
     /// The model that a node was given for this round.
     pub fn model(&self, column: usize) -> &'a Weights {
         self.own.get(column).unwrap_or(self.latest)
+    }
+
+    /// Whether a node still belongs to the federation.
+    fn stays(&self, column: usize) -> bool {
+        self.removed.binary_search(&column).is_err()
     }
 
     /// θ_{t−1} − η Σ pᵢΔθᵢ.
@@ -263,17 +270,19 @@ impl AnyStrategy {
     }
 }
 
-/// The mean of models, summed in f64 in their order.
-fn mean(models: &[Weights]) -> Vec<f64> {
-    let mut sum = vec![0.0f64; models.first().map_or(0, |model| model.values().len())];
+/// The mean of models, summed in f64 in their order; none of none.
+fn mean<'a>(models: impl Iterator<Item = &'a Weights>) -> Option<Vec<f64>> {
+    let mut sum = Vec::new();
+    let mut count = 0.0;
     for model in models {
+        sum.resize(model.values().len(), 0.0f64);
         for (sum, value) in sum.iter_mut().zip(model.values()) {
             *sum += f64::from(*value);
         }
+        count += 1.0;
     }
-    let count = models.len() as f64;
     sum.iter_mut().for_each(|sum| *sum /= count);
-    sum
+    (count > 0.0).then_some(sum)
 }
 
 /// Weights from values in f64.

@@ -13,6 +13,7 @@ fn merge(kind: StrategyKind, latest: &[f32], a: &[f32], b: &[f32], losses: [f64;
         latest: &latest,
         own: &[],
         members: 2,
+        removed: &[],
         asked: &[0, 1],
         columns: &[0, 1],
         updates: &[a, b],
@@ -46,6 +47,7 @@ fn q_ffl_lets_a_high_loss_weigh_more() {
         latest: &latest,
         own: &[],
         members: 2,
+        removed: &[],
         asked: &[0, 1],
         columns: &[0, 1],
         updates: &[&[2.0, 0.0], &[0.0, 4.0]],
@@ -91,6 +93,7 @@ fn fgfl_gives_sparser_updates_to_whom_contributes_less() {
             latest: &latest,
             own: &own,
             members: 3,
+            removed: &[],
             asked: &[0, 1, 2],
             columns: &[0, 1, 2],
             updates: &[&good, &good, &poor],
@@ -128,6 +131,7 @@ fn fgfl_has_known_answers() {
         latest: &latest,
         own: &[],
         members: 2,
+        removed: &[],
         asked: &[0, 1],
         columns: &[0, 1],
         updates: &[&[3.0, 4.0, 0.0, 0.0], &[0.0, 5.0, 0.0, 0.0]],
@@ -158,6 +162,7 @@ fn fgfl_normalises_updates() {
         latest: &latest,
         own: &[],
         members: 1,
+        removed: &[],
         asked: &[0],
         columns: &[0],
         updates: &[&[300.0, 400.0]],
@@ -178,6 +183,7 @@ fn gog_draws_by_what_updates_were_worth_lately() {
         latest: &latest,
         own: &[],
         members: 3,
+        removed: &[],
         asked: &[0, 1, 2],
         columns: &[0, 2],
         updates: &[&[1.0], &[1.0]],
@@ -194,4 +200,31 @@ fn gog_draws_by_what_updates_were_worth_lately() {
     gog.merge(&Harvested { columns: &[0], updates: &[&[1.0]], contributions: Some(&[0.4]), ..round });
     let relevance = gog.opinion(2).unwrap();
     assert!((relevance - 0.75 * 0.2).abs() < 1e-12, "whoever was asked and sent nothing contributed nothing");
+}
+
+/// As above, with a third node far off that was shut out: it pulls nobody.
+#[test]
+fn consensus_is_among_those_who_stay() {
+    let latest = weights_of(&[1.0, 1.0]);
+    let own = [weights_of(&[1.0, 1.0]), weights_of(&[1.0, 1.0]), weights_of(&[100.0, -100.0])];
+    let round = Harvested {
+        latest: &latest,
+        own: &own,
+        members: 3,
+        removed: &[2],
+        asked: &[0, 1],
+        columns: &[0, 1],
+        updates: &[&[2.0, 0.0], &[0.0, 4.0]],
+        shares: &[0.5, 0.5],
+        losses: &[1.0, 1.0],
+        contributions: None,
+        learning_rate: 0.1,
+    };
+    let mut cons = Cons::new(&Baseline::default());
+    let merged = cons.merge(&round);
+    assert_close(&merged.latest, &[0.9, 0.8]);
+    assert_close(&merged.own[0], &[0.7 * 0.8 + 0.3 * 0.9, 0.7 + 0.3 * 0.8]);
+    let nobody = cons.merge(&Harvested { removed: &[0, 1, 2], ..round });
+    assert_close(&nobody.latest, &[1.0, 1.0]);
+    assert!(nobody.own.iter().all(Weights::is_finite));
 }

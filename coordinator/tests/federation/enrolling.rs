@@ -63,3 +63,20 @@ fn only_the_listed_who_know_the_token_may_enrol() {
     world.step(Input::Status { node: node("c"), status });
     assert_eq!(world.refusals[2..], [(node("c"), Refusal::Unknown)]);
 }
+
+#[test]
+fn whoever_was_shut_out_makes_room_for_another() {
+    let mut rules = settings(2);
+    rules.federation.nodes_max = 2;
+    let mut world = World::with(rules, 1, &["a", "b"]);
+    world.born("c", 1);
+    assert_eq!(world.refusals, [(node("c"), Refusal::Unknown)]);
+    world.dies("b", 1);
+    world.born("c", 2);
+    assert_eq!(world.refusals.len(), 2, "whoever is away keeps its place and its standing");
+    world.command(Command::Remove(node("b")));
+    world.born("c", 3);
+    assert_eq!(world.refusals.len(), 2);
+    world.updates("a", 10, &[1.0]);
+    assert_eq!(world.asked(2), ["a", "c"]);
+}
