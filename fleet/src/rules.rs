@@ -20,6 +20,7 @@ pub(crate) fn as_reported(settings: &Settings, name: FederationId, nodes: usize)
             window: settings.window as u32,
             watched: settings.watched as u32,
             strictness: settings.strictness,
+            skip_constant: false,
             ..Default::default()
         },
         exploiting: Exploitation {

@@ -147,3 +147,32 @@ impl Whitening {
 
 /// Below this, rounding errors are all that is left of a variable.
 const PIVOT_MIN: f64 = 1e-7;
+
+/// The first `most` of the columns that say something of their own: those that vary, and are no combination of the
+/// ones before them. A test on them is the test on all of that many columns, where that has a covariance to invert.
+pub fn telling(rows: &[Vec<f64>], columns: &[usize], most: usize) -> Vec<usize> {
+    let mut told = Vec::new();
+    // What each told column adds to those before it, of length 1.
+    let mut axes: Vec<DVector<f64>> = Vec::new();
+    for &column in columns {
+        if told.len() == most {
+            break;
+        }
+        // As differences from the first row, so that what never varies is exactly 0.
+        let first = rows.first().map_or(0.0, |row| row[column]);
+        let mut rest = DVector::from_iterator(rows.len(), rows.iter().map(|row| row[column] - first));
+        rest.add_scalar_mut(-rest.mean());
+        let spread = rest.norm();
+        // Twice: the first pass leaves rounding errors of its own.
+        for axis in axes.iter().chain(&axes) {
+            rest -= axis * axis.dot(&rest);
+        }
+        let own = rest.norm();
+        // Well above the least pivot, which the covariance of what is told has to have.
+        if own > 10.0 * PIVOT_MIN * spread {
+            axes.push(rest / own);
+            told.push(column);
+        }
+    }
+    told
+}

@@ -25,7 +25,8 @@ impl DriftWatch {
 
     /// Whether everybody is to be measured in this round of the exploiting phase, counted from 1.
     pub(super) fn is_due(&self, round: u32, rules: &Exploitation) -> bool {
-        rules.audit_every > 0 && self.reference.len() > 0 && round.is_multiple_of(rules.audit_every)
+        let known = self.reference.len() > 0 && !self.watched.is_empty();
+        rules.audit_every > 0 && known && round.is_multiple_of(rules.audit_every)
     }
 
     /// Takes in φ of one more round. When enough have come together, they are tested as one batch and

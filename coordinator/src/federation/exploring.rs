@@ -1,5 +1,7 @@
 //! Contribution evaluation: everybody takes part until the standings are settled.
 
+use std::borrow::Cow;
+
 use evenhand_protocol::message::{Phase as Announced, Why};
 use rand::seq::index;
 use serde::{Deserialize, Serialize};
@@ -14,7 +16,7 @@ use super::input::Tick;
 use super::record::Judgement;
 use super::round::{Round, Stage};
 use super::shared::{Closing, Measured, Outbox, Reaped, Shared};
-use super::{Examiner, Phase};
+use super::{Examiner, Member, Phase};
 
 /// The first phase, and each later one in which contributions are measured anew.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -101,8 +103,7 @@ impl Exploring {
                 shared.roster.member_mut(*column).standing.add(*value);
             }
             self.history.push(shared.round, shared.row(&measured));
-            let rule = shared.rules.exploring.stop_rule();
-            verdict = Some(rule.judge(self.history.rows(), &self.watched, shared.temperature()));
+            verdict = Some(self.judge(shared).0);
         }
         let stop = verdict.as_ref().is_some_and(|verdict| verdict.stop);
         let members = shared.roster.members().iter();
@@ -116,7 +117,7 @@ impl Exploring {
             temperature: shared.temperature(),
             probabilities: &uniform,
             measured,
-            verdict: verdict.map(Judgement::from),
+            verdict,
         };
         let limit = shared.rules.exploring.rounds_max;
         match shared.close(closing, now, out) {
@@ -129,9 +130,41 @@ impl Exploring {
         }
     }
 
+    /// What the stop rule says, and of whose contributions: those of the watched, with others in the place of whoever was
+    /// shut out or, where that is wanted, tells nothing.
+    fn judge(&self, shared: &Shared) -> (Judgement, Vec<usize>) {
+        let members = shared.roster.members();
+        let removed = |column: usize| members[column].is_removed();
+        let mut rows = Cow::Borrowed(self.history.rows());
+        if members.iter().any(Member::is_removed) {
+            // Whoever is shut out is nothing to wait for.
+            for row in rows.to_mut() {
+                row.iter_mut().enumerate().for_each(|(column, value)| *value *= f64::from(!removed(column)));
+            }
+        }
+        let others = (0..members.len()).filter(|column| !self.watched.contains(column));
+        let candidates = self.watched.iter().copied().chain(others).filter(|column| !removed(*column));
+        let rule = shared.rules.exploring.stop_rule();
+        let most = self.watched.len();
+        let (verdict, tested) = if shared.rules.exploring.skip_constant {
+            rule.judge_telling(&rows, &candidates.collect::<Vec<_>>(), most, shared.temperature())
+        } else {
+            let watched: Vec<usize> = candidates.take(most).collect();
+            (rule.judge(&rows, &watched, shared.temperature()), watched)
+        };
+        let mut judgement = Judgement::from(verdict);
+        let skipped = self.watched.iter().filter(|column| !tested.contains(column));
+        let skipped: Vec<&str> = skipped.map(|column| members[*column].id().as_str()).collect();
+        if !skipped.is_empty() {
+            judgement.reason += &format!("; not tested: {}", skipped.join(", "));
+        }
+        (judgement, tested)
+    }
+
     /// The standings are known: from now on they decide who is drawn.
     fn settle(self, shared: &mut Shared, until: Tick) -> Phase {
-        let drift = DriftWatch::new(self.history, self.watched);
+        let (_, tested) = self.judge(shared);
+        let drift = DriftWatch::new(self.history, tested);
         Phase::Exploiting(Exploiting::new(shared, until, drift))
     }
 }

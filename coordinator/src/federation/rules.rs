@@ -221,7 +221,7 @@ impl Rules {
     }
 
     /// These rules with what may change while a federation is under way taken from `wanted`: how long it
-    /// lasts, its deadlines, who and what is let in. Anything else would make what was measured worthless,
+    /// and its explorations last, its deadlines, who and what is let in. Anything else would make what was measured worthless,
     /// and is an error that names it.
     pub fn amended(&self, wanted: &Rules) -> Result<Rules, RuleError> {
         let mut amended = self.0.clone();
@@ -230,6 +230,7 @@ impl Rules {
         amended.federation.nodes_max = from.federation.nodes_max;
         amended.federation.round_deadline_ms = from.federation.round_deadline_ms;
         amended.federation.round_interval_ms = from.federation.round_interval_ms;
+        amended.exploring.rounds_max = from.exploring.rounds_max;
         amended.admission = from.admission.clone();
         let fixed = [
             ("federation", amended.federation == from.federation),
@@ -321,6 +322,7 @@ mod tests {
         let mut longer = Settings::default();
         longer.federation.rounds = 7;
         longer.admission.norm_max = 3.0;
+        longer.exploring.rounds_max = 50;
         let amended = founded.amended(&Rules::new(longer.clone()).unwrap()).unwrap();
         assert_eq!(*amended, longer);
         longer.exploiting.temperature = 1.0;

@@ -211,6 +211,9 @@ pub struct Exploration {
     pub level: f64,
     /// Of the calibrated rule: half-widths of the standings, in temperatures.
     pub precision: f64,
+    /// Whether nodes whose contributions never vary, or follow from those of the others, are left out of the test, and others
+    /// watched in their place; the published test waits for them for ever.
+    pub skip_constant: bool,
     /// Exploit after so many exploring rounds in any case; 0 leaves it to the rule.
     pub rounds_max: u32,
     /// A newcomer is measured for so many rounds.
@@ -226,6 +229,7 @@ impl Default for Exploration {
             strictness: 0.7,
             level: 0.05,
             precision: 1.0,
+            skip_constant: true,
             rounds_max: 0,
             newcomer_rounds: 15,
         }

@@ -1,7 +1,7 @@
 //! The stop rules: what they say, and how often they are wrong.
 
 use evenhand_coordinator::fairness::{Reason, StopRule, Verdict, hotelling};
-use rand::SeedableRng;
+use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 use rayon::prelude::*;
@@ -279,4 +279,30 @@ fn precision_is_asked_of_every_node_and_drift_of_the_watched() {
     }
     let Verdict { stop, reason, .. } = CALIBRATED.judge(&history, &watched, TEMPERATURE);
     assert!(!stop && matches!(reason, Reason::Trending { .. }), "{reason}");
+}
+
+/// Two that vary by themselves, one that never varies, and two that follow from the others.
+#[test]
+fn the_test_is_made_on_whoever_tells_something_of_its_own() {
+    let mut rng = ChaCha8Rng::seed_from_u64(3);
+    let rows: Vec<Vec<f64>> = (0..40)
+        .map(|_| {
+            let (x, y) = (rng.random_range(0.0..1.0), rng.random_range(0.0..1e-3));
+            vec![x, 0.1, y, 1.0 - x - y, 0.3 * x + 2.0 * y]
+        })
+        .collect();
+    assert_eq!(hotelling::telling(&rows, &[0, 1, 2, 3, 4], 5), [0, 2]);
+    assert_eq!(hotelling::telling(&rows, &[3, 1, 4, 0], 5), [3, 4]);
+    assert_eq!(hotelling::telling(&rows, &[1, 2, 0], 1), [2]);
+    let rule = StopRule::Paper { window: 10, strictness: 0.7 };
+    assert_eq!(rule.judge(&rows, &[0, 2, 3], 1.0).reason, Reason::Singular);
+    let (verdict, tested) = rule.judge_telling(&rows, &[0, 2, 3], 3, 1.0);
+    assert_eq!((verdict, tested), (rule.judge(&rows, &[0, 2], 1.0), vec![0, 2]));
+    // Which of them follows from the others is a matter of order, and makes no difference.
+    let (one, other) = (rule.judge(&rows, &[0, 2], 1.0), rule.judge(&rows, &[0, 3], 1.0));
+    assert!((one.p_value.unwrap() - other.p_value.unwrap()).abs() < 1e-6, "{one:?} {other:?}");
+    let (verdict, _) = rule.judge_telling(&rows, &[1], 1, 1.0);
+    assert!(verdict.stop && verdict.reason == Reason::Still);
+    let (verdict, tested) = rule.judge_telling(&rows[..10], &[1, 0], 1, 1.0);
+    assert_eq!((verdict.stop, tested), (false, vec![1]), "too few rounds to call it constant");
 }

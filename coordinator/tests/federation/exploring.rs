@@ -1,9 +1,13 @@
 //! What everybody's contribution is while exploring, and when exploring ends.
 
 use evenhand_coordinator::fairness::{Estimator, Utility};
-use evenhand_coordinator::federation::{Effect, Examiner, Fate, Federation, Input, RuleKind, Rules, Tick};
+use evenhand_coordinator::federation::{
+    Command, Effect, Examiner, Fate, Federation, Input, RuleKind, Rules, Settings, Tick,
+};
 use evenhand_protocol::identity::Digest;
 use evenhand_protocol::message::{Answer, Declined, Phase, Why};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
 
 use super::world::{DEADLINE_MS, World, birth, blueprint, close_to, node, settings, update};
 
@@ -138,4 +142,85 @@ fn it_stops_exploring_when_the_rule_says_so() {
     );
     assert_eq!(last.record.round as usize, history.len());
     assert_eq!(world.asked(last.record.round + 1).len(), 1, "k = 1 are drawn from now on");
+}
+
+/// Plays until it exploits, with an update of each node that `silent` does not name; in how many rounds.
+fn settles(rules: Settings, silent: &[&str]) -> u32 {
+    let mut world = World::with(rules, 3, &["a", "b", "c"]);
+    let mut rng = ChaCha8Rng::seed_from_u64(5);
+    while world.phase() == Phase::Exploring {
+        let round = world.federation().round();
+        for (place, name) in ["a", "b", "c"].into_iter().enumerate() {
+            let mut vector: [f32; 3] = std::array::from_fn(|_| rng.random_range(-0.2..0.2));
+            vector[place] += 1.0;
+            match silent.contains(&name) {
+                true => world.declines(name),
+                false => world.updates(name, 10, &vector),
+            }
+        }
+        let verdict = world.last().record.verdict.as_ref().unwrap();
+        assert!(round < 200, "never settles: {}", verdict.reason);
+    }
+    world.closed.len() as u32
+}
+
+fn watching_all() -> Settings {
+    let mut rules = settings(3);
+    rules.exploring.watched = 3;
+    rules.exploring.window = 5;
+    rules
+}
+
+/// Calibrated, so that the standing of whoever was shut out has to be left out as well.
+#[test]
+fn a_node_that_was_shut_out_does_not_keep_everybody_exploring() {
+    for skip_constant in [false, true] {
+        let mut rules = watching_all();
+        rules.exploring.rule = RuleKind::Calibrated;
+        rules.exploring.skip_constant = skip_constant;
+        rules.exploring.precision = 0.1;
+        let mut world = World::with(rules, 3, &["a", "b", "c"]);
+        let mut rng = ChaCha8Rng::seed_from_u64(5);
+        while world.phase() == Phase::Exploring {
+            let round = world.federation().round();
+            let asked: Vec<String> = world.asked(round).into_iter().map(str::to_owned).collect();
+            for name in asked {
+                let mut noise = || rng.random_range(-0.02..0.02);
+                match (name.as_str(), round) {
+                    // So much at once that its standing would not be known for long.
+                    ("c", 3) => world.updates("c", 10, &[0.0, 0.0, 30.0]),
+                    ("c", _) => world.declines("c"),
+                    (name, _) => world.updates(name, 10, &[1.0 + noise(), 1.0 + noise(), 0.0]),
+                }
+            }
+            if round == 10 {
+                world.command(Command::Remove(node("c")));
+            }
+            assert!(round < 60, "never settles: {:?}", world.last().record.verdict);
+        }
+        let verdict = world.last().record.verdict.as_ref().unwrap();
+        assert!(verdict.stop && verdict.reason.ends_with("; not tested: c"), "{}", verdict.reason);
+    }
+}
+
+#[test]
+fn silent_nodes_do_not_keep_everybody_exploring() {
+    assert!(settles(watching_all(), &["c"]) > 5);
+    assert!(settles(watching_all(), &["a", "c"]) > 5);
+    let mut one = watching_all();
+    one.exploring.watched = 1;
+    for silent in ["a", "b", "c"] {
+        assert!(settles(one.clone(), &[silent]) > 5, "another is watched instead");
+    }
+}
+
+#[test]
+fn contributions_that_sum_to_a_constant_settle_with_everybody_watched() {
+    for utility in [Utility::Projection, Utility::Cosine] {
+        let mut rules = watching_all();
+        rules.federation.nodes_max = 3;
+        rules.contribution.utility = utility;
+        rules.contribution.estimator = Estimator::Exact;
+        assert!(settles(rules, &[]) > 5);
+    }
 }

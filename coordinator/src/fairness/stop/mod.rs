@@ -3,7 +3,7 @@
 mod calibrated;
 mod paper;
 
-use super::hotelling::{Hotelling, NoStatistic};
+use super::hotelling::{self, Hotelling, NoStatistic};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -77,6 +77,8 @@ pub enum Reason {
         /// The widest allowed.
         allowed: f64,
     },
+    /// There is nothing to wait for.
+    Still,
     /// No node is watched.
     NobodyWatched,
     /// Too few rounds.
@@ -136,6 +138,7 @@ impl fmt::Display for Reason {
                 "settled: no drift (p = {p_value:.4}), no trend (p = {trend_p_value:.4}), \
                  and every standing within ±{half_width:.3e} (allowed {allowed:.3e})"
             ),
+            Self::Still => write!(out, "settled: no contribution varies"),
             Self::NobodyWatched => write!(out, "not yet, because no node is watched"),
             Self::TooFewRounds { rounds, needed } => {
                 write!(out, "not yet, because {rounds} rounds are too few: the test needs {needed}")
@@ -197,6 +200,37 @@ impl StopRule {
                 calibrated::judge(history, &columns, watched, window, level, precision * temperature)
             }
         }
+    }
+}
+
+impl StopRule {
+    /// The same on the first `most` of the `candidates` that tell something of their own, see
+    /// [`telling`](hotelling::telling); and which those were.
+    ///
+    /// Departs from the paper, whose covariance has no inverse when a watched node keeps silent, or when all nodes are
+    /// watched and their contributions sum to 1: one node could then keep everybody exploring for ever.
+    pub fn judge_telling(
+        &self,
+        history: &[Vec<f64>],
+        candidates: &[usize],
+        most: usize,
+        temperature: f64,
+    ) -> (Verdict, Vec<usize>) {
+        let (Self::Paper { window, .. } | Self::Calibrated { window, .. }) = *self;
+        let founders = history.first().map_or(0, Vec::len);
+        let whole = |node: &usize| *node < founders && history.iter().all(|row| row[*node].is_finite());
+        let candidates: Vec<usize> = candidates.iter().copied().filter(whole).collect();
+        if history.len() <= window {
+            let watched = candidates[..most.min(candidates.len())].to_vec();
+            return (self.judge(history, &watched, temperature), watched);
+        }
+        let mut watched = hotelling::telling(history, &candidates, most);
+        watched.sort_unstable();
+        let verdict = match watched.is_empty() && !candidates.is_empty() {
+            true => Verdict { stop: true, ..Verdict::not_yet(Reason::Still) },
+            false => self.judge(history, &watched, temperature),
+        };
+        (verdict, watched)
     }
 }
 
