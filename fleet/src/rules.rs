@@ -1,11 +1,12 @@
 //! The rules that every simulated federation takes from its settings.
 
-use evenhand_coordinator::federation::{self, Exploitation, Exploration, General};
+use evenhand_coordinator::federation::{self, Admission, Exploitation, Exploration, General};
 use evenhand_protocol::identity::FederationId;
 
 use crate::outcome::Settings;
 
-/// Rules that hold what `settings` tell in numbers, so that a run is what its report says; the rest is as by default.
+/// Rules that hold what `settings` tell in numbers, so that a run is what its report says; the rest is as by default, but for
+/// what the published method does not have: limits beside the other nodes, and a test that does not wait for silent ones.
 pub(crate) fn as_reported(settings: &Settings, name: FederationId, nodes: usize) -> federation::Settings {
     federation::Settings {
         federation: General {
@@ -28,6 +29,7 @@ pub(crate) fn as_reported(settings: &Settings, name: FederationId, nodes: usize)
             temperature: settings.temperature,
             ..Default::default()
         },
+        admission: Admission { norm_ratio_max: 0.0, samples_ratio_max: 0.0, ..Default::default() },
         ..Default::default()
     }
 }

@@ -14,6 +14,8 @@ pub struct Accepted {
     /// What was sent, where it is not the vector itself.
     sent: Option<EncodedUpdate>,
     norm: f64,
+    /// ‖vector‖.
+    length: f64,
     samples: u32,
     loss: f32,
     online: Option<Online>,
@@ -43,6 +45,16 @@ impl Accepted {
             online_loss: self.online.map_or(0.0, |online| online.loss),
             online_samples: self.online.map_or(0, |online| online.samples),
             vector: self.sent.clone().unwrap_or_else(|| EncodedUpdate::F32(self.vector.clone())),
+        }
+    }
+
+    /// Scales it down to this length if it is longer.
+    pub(super) fn shorten(&mut self, length_max: f64) {
+        if self.length > length_max {
+            self.sent.get_or_insert_with(|| EncodedUpdate::F32(self.vector.clone()));
+            let scale = length_max / self.length;
+            self.vector.iter_mut().for_each(|v| *v = (f64::from(*v) * scale) as f32);
+            self.length = length_max;
         }
     }
 
@@ -86,7 +98,7 @@ pub(super) fn admit(update: Update, limits: Limits) -> Result<Accepted, Refusal>
     if !update.loss.is_finite() || online.is_some_and(|online| !online.loss.is_finite()) {
         return Err(Refusal::NotFinite);
     }
-    let (mut vector, mut sent) = match update.vector {
+    let (vector, sent) = match update.vector {
         EncodedUpdate::F32(values) if values.len() == limits.dimension => (values, None),
         encoded => {
             let vector = encoded.decode(limits.dimension).map_err(|error| match error {
@@ -101,17 +113,44 @@ pub(super) fn admit(update: Update, limits: Limits) -> Result<Accepted, Refusal>
     if !norm.is_finite() {
         return Err(Refusal::NotFinite);
     }
-    if norm > limits.norm_max {
-        match limits.norm {
-            NormPolicy::Refuse => return Err(Refusal::Norm),
-            NormPolicy::Clip => {
-                sent.get_or_insert_with(|| EncodedUpdate::F32(vector.clone()));
-                let scale = limits.norm_max / norm;
-                vector.iter_mut().for_each(|v| *v = (f64::from(*v) * scale) as f32);
-            }
+    if norm > limits.norm_max && limits.norm == NormPolicy::Refuse {
+        return Err(Refusal::Norm);
+    }
+    let (samples, loss) = (update.samples, update.loss);
+    let mut accepted = Accepted { vector, sent, norm, length: norm, samples, loss, online };
+    accepted.shorten(limits.norm_max);
+    Ok(accepted)
+}
+
+/// How loud one node may be beside the others of its round. What it exceeds is cut off and the rest counts, so that an honest
+/// burst is not lost.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Loudness {
+    pub(super) length_max: f64,
+    pub(super) samples_max: f64,
+}
+
+impl Loudness {
+    /// By the medians of what arrived. Updates of zero say nothing about the length of others.
+    pub(super) fn of<'a>(arrived: impl Iterator<Item = &'a Accepted> + Clone, limits: &Admission) -> Self {
+        let lengths = arrived.clone().map(|accepted| accepted.length).filter(|length| *length > 0.0);
+        let samples = arrived.map(|accepted| f64::from(accepted.samples));
+        Self {
+            length_max: times_median(limits.norm_ratio_max, lengths),
+            samples_max: times_median(limits.samples_ratio_max, samples),
         }
     }
-    Ok(Accepted { vector, sent, norm, samples: update.samples, loss: update.loss, online })
+}
+
+/// The lower of the two in the middle, if there are two: of two nodes, the louder one is limited.
+fn times_median(ratio: f64, values: impl Iterator<Item = f64>) -> f64 {
+    if ratio == 0.0 {
+        return f64::INFINITY;
+    }
+    let mut values: Vec<f64> = values.collect();
+    let middle = values.len().saturating_sub(1) / 2;
+    values.sort_unstable_by(f64::total_cmp);
+    values.get(middle).map_or(f64::INFINITY, |median| ratio * median)
 }
 
 impl Admission {

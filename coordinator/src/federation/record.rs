@@ -136,9 +136,9 @@ impl NodeRound {
 pub enum Fate {
     /// Its update counted.
     Arrived {
-        /// Samples behind it.
+        /// Samples behind it, as it said.
         samples: u32,
-        /// pᵢ.
+        /// pᵢ: its share of the samples that count.
         share: f64,
         /// Loss of θ_{t−1} on its batch.
         loss: f32,

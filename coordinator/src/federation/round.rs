@@ -3,10 +3,11 @@
 use evenhand_protocol::message::{Declined, Refusal};
 use serde::{Deserialize, Serialize};
 
-use super::admission::Accepted;
+use super::admission::{Accepted, Loudness};
 use super::draw::Draw;
 use super::input::Tick;
 use super::record::Fate;
+use super::settings::Admission;
 
 /// Between two rounds, or in one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -152,13 +153,15 @@ impl Round {
         self.slots[place] = slot;
     }
 
-    /// What came of it.
-    pub(super) fn harvest(self) -> Harvest {
-        let samples = |slot: &Slot| match slot {
-            Slot::Arrived(accepted) => f64::from(accepted.samples()),
-            _ => 0.0,
-        };
-        let total: f64 = self.slots.iter().map(samples).sum();
+    /// What came of it, with nobody louder beside the others than `limits` allow.
+    pub(super) fn harvest(self, limits: &Admission) -> Harvest {
+        let arrived = self.slots.iter().filter_map(|slot| match slot {
+            Slot::Arrived(accepted) => Some(accepted),
+            _ => None,
+        });
+        let Loudness { length_max, samples_max } = Loudness::of(arrived.clone(), limits);
+        let counted = |accepted: &Accepted| f64::from(accepted.samples()).min(samples_max);
+        let total: f64 = arrived.map(counted).sum();
         let mut harvest = Harvest {
             opened: self.opened,
             arrivals: Vec::with_capacity(self.slots.len()),
@@ -168,8 +171,9 @@ impl Round {
         };
         for (asked, slot) in harvest.draw.asked().iter().zip(self.slots) {
             let fate = match slot {
-                Slot::Arrived(accepted) => {
-                    let share = f64::from(accepted.samples()) / total;
+                Slot::Arrived(mut accepted) => {
+                    accepted.shorten(length_max);
+                    let share = counted(&accepted) / total;
                     let fate = Fate::Arrived {
                         samples: accepted.samples(),
                         share,
@@ -198,7 +202,7 @@ pub(super) struct Harvest {
     pub(super) opened: Tick,
     /// Column and update of those that counted, in the order of columns.
     pub(super) arrivals: Vec<(usize, Accepted)>,
-    /// pᵢ of each arrival: its share of the samples.
+    /// pᵢ of each arrival: its share of the samples that count.
     pub(super) shares: Vec<f64>,
     /// What became of each asked member.
     pub(super) fates: Vec<Fate>,

@@ -204,8 +204,20 @@ fn check_baseline(baseline: &Baseline) -> Result<(), RuleError> {
     within_one("baseline.pull", baseline.pull)
 }
 
+/// Products of updates up to this norm stay within single precision, in which they are summed.
+const NORM_MAX: f64 = 1e18;
+
 fn check_admission(Settings { admission, .. }: &Settings) -> Result<(), RuleError> {
-    positive("admission.norm_max", admission.norm_max)?;
+    let norm_max = admission.norm_max;
+    let holds = norm_max > 0.0 && norm_max <= NORM_MAX;
+    within("admission.norm_max", norm_max, holds, "a number above 0, and at most 1e18")?;
+    for (field, ratio) in [
+        ("admission.norm_ratio_max", admission.norm_ratio_max),
+        ("admission.samples_ratio_max", admission.samples_ratio_max),
+    ] {
+        let holds = ratio == 0.0 || (ratio.is_finite() && ratio >= 1.0);
+        within(field, ratio, holds, "0 (off), or a number from 1 on")?;
+    }
     at_least_one("admission.messages_max", admission.messages_max)?;
     let digest = &admission.token_sha256;
     let hex = digest.len() == 64 && digest.bytes().all(|byte| byte.is_ascii_hexdigit());

@@ -306,6 +306,10 @@ pub struct Admission {
     pub norm_max: f64,
     /// What happens to a larger one.
     pub norm: NormPolicy,
+    /// An update longer than so many times the round's median is shortened to that; 0 leaves all as they are.
+    pub norm_ratio_max: f64,
+    /// Samples count up to so many times the round's median; 0 takes every node at its word.
+    pub samples_ratio_max: f64,
     /// Messages taken from one node between two rounds; more are refused unread.
     pub messages_max: u32,
 }
@@ -317,6 +321,8 @@ impl Default for Admission {
             token_sha256: String::new(),
             norm_max: 1e4,
             norm: NormPolicy::Refuse,
+            norm_ratio_max: 3.0,
+            samples_ratio_max: 3.0,
             messages_max: 64,
         }
     }

@@ -166,7 +166,7 @@ impl Shared {
         measures: impl FnOnce(&Harvest) -> bool,
         examiner: Option<&mut (dyn Examiner + '_)>,
     ) -> Result<Reaped, Cause> {
-        let harvest = round.harvest();
+        let harvest = round.harvest(&self.rules.admission);
         let (mut told, mut next) = (None, None);
         if !harvest.arrivals.is_empty() {
             if measures(&harvest) {

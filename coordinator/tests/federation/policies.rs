@@ -1,6 +1,8 @@
 //! What protects a federation: from standings that no longer hold, and from nodes that do too much.
 
-use evenhand_coordinator::federation::{NormPolicy, Settings};
+use evenhand_coordinator::fairness::Utility;
+use evenhand_coordinator::federation::{Admission, Fate, NormPolicy, Settings};
+use evenhand_protocol::codec::EncodedUpdate;
 use evenhand_protocol::identity::Digest;
 use evenhand_protocol::message::{Answer, Phase, Refusal, Why};
 use proptest::prelude::*;
@@ -159,4 +161,63 @@ proptest! {
             prop_assert_eq!(moved, without);
         }
     }
+}
+
+/// Four nodes that agree, and a fifth that sends the opposite with this norm and this many samples, judged by the limits that
+/// hold by default; what each is then worth.
+fn beside_a_loud_one(limited: bool, norm: f32, samples: u32) -> World {
+    let mut rules = settings(5);
+    let usual = Admission::default();
+    if limited {
+        rules.admission.norm_ratio_max = usual.norm_ratio_max;
+        rules.admission.samples_ratio_max = usual.samples_ratio_max;
+    }
+    rules.admission.norm_max = usual.norm_max;
+    rules.training.samples_max = 4096;
+    rules.contribution.utility = Utility::Projection;
+    let mut world = World::with(rules, 2, &["a", "b", "c", "d", "e"]);
+    for name in ["a", "b", "c", "d"] {
+        world.updates(name, 8, &[0.6, 0.8]);
+    }
+    world.updates("e", samples, &[-0.6 * norm, -0.8 * norm]);
+    world
+}
+
+#[test]
+fn the_loudest_does_not_earn_the_best_standing() {
+    for (norm, samples) in [(1000.0, 8), (1.0, 4096)] {
+        let trusted = beside_a_loud_one(false, norm, samples);
+        assert!(trusted.standing("e") > 1.0 && trusted.standing("a") < 0.0, "taken at its word");
+        let world = beside_a_loud_one(true, norm, samples);
+        // As if it had sent three times the median: g = (4 − 3)/… along the others, φ = 1 each and −3.
+        let standings = ["a", "e"].map(|name| world.standing(name));
+        assert!((standings[0] - 1.0).abs() < 1e-6 && (standings[1] + 3.0).abs() < 1e-6, "{standings:?}");
+        let theta = world.last().weights.values();
+        assert!(theta[0] < 0.0 && theta[1] < 1.0, "and the model goes with the others: {theta:?}");
+        // What it sent is on record as it was sent.
+        let Fate::Arrived { norm: told, samples: claimed, share, .. } = world.last().record.nodes[4].fate
+        else {
+            panic!("{:?}", world.last().record.nodes[4]);
+        };
+        assert!((told - f64::from(norm)).abs() < 1e-3 * f64::from(norm) && claimed == samples);
+        assert!((share - if samples > 8 { 3.0 / 7.0 } else { 0.2 }).abs() < 1e-12, "{share}");
+        let sent = EncodedUpdate::F32(vec![-0.6 * norm, -0.8 * norm]);
+        assert_eq!(world.last().received()[4].1.vector, sent);
+    }
+}
+
+#[test]
+fn limits_beside_the_others_need_others_and_spare_who_keeps_to_them() {
+    let mut rules = settings(2);
+    rules.admission.norm_ratio_max = 3.0;
+    rules.admission.samples_ratio_max = 3.0;
+    let mut world = World::with(rules, 1, &["a", "b"]);
+    // Of two the louder one is limited, to three times the other: shares 1/4 and 3/4, θ = −½(¼ + ¾·3).
+    world.updates("a", 10, &[1.0]);
+    world.updates("b", 100, &[50.0]);
+    assert_eq!(world.last().weights.values(), [-1.25]);
+    // Updates of zero say nothing about the length of others, and within the limits nothing changes.
+    world.updates("a", 10, &[0.0]);
+    world.updates("b", 30, &[2.0]);
+    assert_eq!(world.last().weights.values(), [-1.25 - 0.5 * 0.75 * 2.0]);
 }

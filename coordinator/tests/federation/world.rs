@@ -30,7 +30,7 @@ pub(crate) fn blueprint(dim: usize) -> Blueprint {
     }
 }
 
-/// Small numbers, the additive utility, and a stop rule that needs few rounds.
+/// Small numbers, the additive utility, a stop rule that needs few rounds, and nobody measured by the others.
 pub(crate) fn settings(nodes: u32) -> Settings {
     let mut settings = Settings::default();
     settings.federation.nodes_min = nodes;
@@ -45,6 +45,8 @@ pub(crate) fn settings(nodes: u32) -> Settings {
     settings.exploiting.k = 1;
     settings.exploiting.temperature = 1.0;
     settings.admission.norm_max = 100.0;
+    settings.admission.norm_ratio_max = 0.0;
+    settings.admission.samples_ratio_max = 0.0;
     settings
 }
 
