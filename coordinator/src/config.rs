@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::broker::Access;
 use crate::dashboard::{DashboardError, DashboardOptions, Token};
-use crate::fairness::Appraisal;
+use crate::fairness::{Appraisal, FairnessError};
 use crate::federation::{
     Admission, Blueprint, Exploitation, Exploration, General, RuleError, Rules, Settings, Training,
 };
@@ -182,6 +182,17 @@ pub enum ConfigError {
     /// Its values contradict each other.
     #[error(transparent)]
     Rule(#[from] RuleError),
+    /// Nothing to score models on.
+    #[error(
+        "contribution.utility = \"{utility}\" scores models on validation data, of which this program has none; set \"cosine\" or \"projection\""
+    )]
+    Unscored {
+        /// As written.
+        utility: &'static str,
+    },
+    /// What shall multiply the updates cannot be had.
+    #[error("contribution.{0}; set contribution.device = \"cpu\"")]
+    Device(FairnessError),
     /// The broker's address is none.
     #[error("broker.url: {0}")]
     Broker(#[from] BrokerError),
@@ -227,6 +238,11 @@ impl Config {
     /// Checks everything that can be checked without a network.
     pub fn check(&self) -> Result<(), ConfigError> {
         self.rules()?;
+        let Appraisal { utility, device, .. } = self.contribution;
+        if utility.is_scored() {
+            return Err(ConfigError::Unscored { utility: utility.name() });
+        }
+        device.name().map_err(ConfigError::Device)?;
         self.broker()?;
         self.blueprint()?;
         self.dashboard()?;
@@ -307,6 +323,8 @@ impl Config {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use std::collections::BTreeSet;
+
     use super::*;
 
     /// The defaults with the single `#` of every setting removed.
@@ -321,17 +339,36 @@ mod tests {
     #[test]
     fn the_printed_defaults_are_the_defaults() {
         assert_eq!(Config::parse(DEFAULT).unwrap(), Config::default());
-        let written: toml::Table = uncommented().parse().unwrap();
         assert_eq!(Config::parse(&uncommented()).unwrap(), Config::default());
-        // And every setting is shown.
-        let all = toml::Table::try_from(Config::default()).unwrap();
-        for (section, settings) in &all {
-            let shown = written[section].as_table().unwrap();
-            for setting in settings.as_table().unwrap().keys() {
-                assert!(shown.contains_key(setting), "{section}.{setting} is not shown");
+        Config::default().check().unwrap();
+    }
+
+    /// What the parser would have understood in the place of something unknown.
+    fn understood(text: &str) -> Vec<String> {
+        let error = Config::parse(text).unwrap_err().to_string();
+        let (_, names) = error.split_once("expected").unwrap();
+        names.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn every_setting_is_shown() {
+        let mut section = "";
+        let mut shown = BTreeSet::new();
+        for line in DEFAULT.lines() {
+            section = line.strip_prefix('[').map_or(section, |line| line.trim_end_matches(']'));
+            let setting = line.trim_start_matches('#').trim_start().split_once(" = ");
+            shown.extend(setting.map(|(name, _)| format!("{section}.{name}")));
+        }
+        let sections = understood("unknown = 1");
+        assert_eq!(sections.len(), 11, "{sections:?}");
+        for section in sections {
+            let settings = understood(&format!("[{section}]\nunknown = 1"));
+            assert!(!settings.is_empty(), "{section}");
+            for setting in settings {
+                let name = format!("{section}.{setting}");
+                assert!(shown.contains(&name), "{name} is not shown");
             }
         }
-        Config::default().check().unwrap();
     }
 
     #[test]
@@ -342,6 +379,7 @@ mod tests {
         };
         assert!(error("[federation]\nround = 3").contains("unknown field `round`"));
         assert!(error("[exploiting]\nk = 99").starts_with("k = 99 exceeds the 12 nodes"));
+        assert!(error("[contribution]\nutility = \"accuracy\"").contains("of which this program has none"));
         assert!(error("[training]\ncodec = \"zip\"").contains("unknown codec"));
         assert!(error("[broker]\nurl = \"http://x\"").starts_with("broker.url: "));
         assert!(error("[broker]\nurl = \"mqtts://x\"\nca_file = \"none.pem\"").contains("none.pem"));

@@ -154,6 +154,7 @@ fn record(all: &mut [Node], round: u32, exploring: u32, rng: &mut Lehmer) -> Rou
         own_after: None,
         temperature: 0.7 / count,
         loss: Some(loss),
+        unmeasured: None,
         verdict: (measuring || round.is_multiple_of(10)).then(|| Judgement {
             t2: None,
             f: None,

@@ -26,6 +26,8 @@ pub struct Status {
     pub model: String,
     /// Mean loss of the model on the batches of the last round that is over.
     pub loss: Option<f64>,
+    /// Why its contributions were not measured, though they were to be.
+    pub unmeasured: Option<String>,
     /// What the stop rule said of it.
     pub verdict: Option<String>,
     /// Every enrolled node.
@@ -72,6 +74,7 @@ impl Status {
             rounds: federation.rules().federation.rounds,
             model: federation.weights().digest().to_string(),
             loss: last.and_then(|record| record.loss),
+            unmeasured: last.and_then(|record| record.unmeasured.clone()),
             verdict: last.and_then(|record| record.verdict.as_ref()).map(|verdict| verdict.reason.clone()),
             nodes: nodes.collect(),
         }
@@ -105,6 +108,9 @@ impl fmt::Display for Status {
         }
         if let Some(loss) = self.loss {
             writeln!(out, "loss {loss:.5}")?;
+        }
+        if let Some(why) = &self.unmeasured {
+            writeln!(out, "contributions of the last round were not measured: {why}")?;
         }
         if let Some(verdict) = &self.verdict {
             writeln!(out, "stop rule: {verdict}")?;

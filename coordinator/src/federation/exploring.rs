@@ -81,7 +81,7 @@ impl Exploring {
         examiner: Option<&mut (dyn Examiner + '_)>,
         out: &mut Outbox,
     ) -> Phase {
-        let Reaped { harvest, told, next } = match shared.reap(round, |_| true, examiner) {
+        let Reaped { harvest, told, unmeasured, next } = match shared.reap(round, |_| true, examiner) {
             Ok(reaped) => reaped,
             Err(cause) => return fail(cause, out),
         };
@@ -117,6 +117,7 @@ impl Exploring {
             temperature: shared.temperature(),
             probabilities: &uniform,
             measured,
+            unmeasured,
             verdict,
         };
         let limit = shared.rules.exploring.rounds_max;

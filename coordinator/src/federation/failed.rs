@@ -11,14 +11,6 @@ pub enum Cause {
         /// The round whose step was too far.
         round: u32,
     },
-    /// The contributions of a round could not be told.
-    #[error("contributions of round {round}: {why}")]
-    Contributions {
-        /// The round.
-        round: u32,
-        /// What the fairness core said.
-        why: String,
-    },
 }
 
 /// The end after a failure: nothing moves any more, the last good state is kept.

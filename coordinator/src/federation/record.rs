@@ -54,6 +54,8 @@ pub struct RoundRecord {
     pub temperature: f64,
     /// Σ pᵢ · loss of node i; none if no update arrived.
     pub loss: Option<f64>,
+    /// Why contributions were not measured, though they were to be.
+    pub unmeasured: Option<String>,
     /// What the stop rule said, while exploring.
     pub verdict: Option<Judgement>,
     /// Every enrolled node; its position is its column for good.

@@ -181,6 +181,7 @@ fn compare(recorded: &RoundRecord, computed: &RoundRecord) -> Result<(), Differe
         same(round, of("the staleness"), a.staleness, b.staleness)?;
     }
     same(round, "the loss", recorded.loss, computed.loss)?;
+    same(round, "what kept contributions from being told", &recorded.unmeasured, &computed.unmeasured)?;
     same(round, "the stop rule's verdict", &recorded.verdict, &computed.verdict)?;
     same(round, "the model after", recorded.weights_after, computed.weights_after)?;
     same(round, "the nodes' own models after", recorded.own_after, computed.own_after)

@@ -43,10 +43,12 @@ pub enum RuleError {
     },
     /// Enumeration of too many coalitions.
     #[error(
-        "estimator = exact is for at most {most} nodes, not {nodes}; set contribution.estimator = \"permutation\""
+        "estimator = exact is for at most {most} nodes, and {field} = {nodes}; lower it, or set contribution.estimator = \"permutation\""
     )]
     TooManyForExact {
-        /// Nodes at the beginning.
+        /// What lets in so many.
+        field: &'static str,
+        /// Nodes in a round.
         nodes: u32,
         /// As many as can be enumerated.
         most: usize,
@@ -97,7 +99,7 @@ impl Rules {
         check_exploiting(&settings)?;
         match settings.federation.strategy {
             StrategyKind::Evenhand => check_exploring(&settings)?,
-            StrategyKind::Gog => check_contribution(&settings, settings.exploiting.k)?,
+            StrategyKind::Gog => check_contribution(&settings, "exploiting.k", settings.exploiting.k)?,
             _ => {}
         }
         check_baseline(&settings.baseline)?;
@@ -179,16 +181,20 @@ fn check_exploring(settings: &Settings) -> Result<(), RuleError> {
     within_one("exploring.strictness", exploring.strictness)?;
     within_one("exploring.level", exploring.level)?;
     positive("exploring.precision", exploring.precision)?;
-    check_contribution(settings, nodes)
+    check_contribution(settings, "federation.nodes_max", federation.nodes_max)
 }
 
-/// Contributions of so many nodes at once.
-fn check_contribution(Settings { contribution, .. }: &Settings, nodes: u32) -> Result<(), RuleError> {
+/// Contributions of so many nodes at once, as this field says.
+fn check_contribution(
+    Settings { contribution, .. }: &Settings,
+    field: &'static str,
+    nodes: u32,
+) -> Result<(), RuleError> {
     let additive =
         matches!(contribution.utility, Utility::InnerProduct | Utility::LeaveOneOut | Utility::Projection);
     let many = nodes as usize > shapley::PLAYERS_MAX;
     if !additive && contribution.estimator == Estimator::Exact && many {
-        return Err(RuleError::TooManyForExact { nodes, most: shapley::PLAYERS_MAX });
+        return Err(RuleError::TooManyForExact { field, nodes, most: shapley::PLAYERS_MAX });
     }
     within("contribution.samples", 0.0, contribution.samples > 0, "at least 1")?;
     contribution.standard_error.map_or(Ok(()), |error| positive("contribution.standard_error", error))
@@ -292,7 +298,7 @@ mod tests {
     #[test]
     fn each_wrong_value_is_one_sentence_with_its_remedy() {
         type Change = fn(&mut Settings);
-        let cases: [(Change, &str); 9] = [
+        let cases: [(Change, &str); 12] = [
             (
                 |s| s.exploiting.k = 13,
                 "k = 13 exceeds the 12 nodes the federation begins with; lower exploiting.k or raise federation.nodes_min",
@@ -311,6 +317,21 @@ mod tests {
                 "exploiting.temperature = NaN must be a number above 0",
             ),
             (|s| s.training.learning_rate = -0.5, "training.learning_rate = -0.5 must be a number above 0"),
+            (
+                |s| {
+                    s.contribution.estimator = Estimator::Exact;
+                    s.federation.nodes_max = 21;
+                },
+                "estimator = exact is for at most 20 nodes, and federation.nodes_max = 21; lower it, or set contribution.estimator = \"permutation\"",
+            ),
+            (
+                |s| s.admission.norm_max = 1e20,
+                "admission.norm_max = 100000000000000000000 must be a number above 0, and at most 1e18",
+            ),
+            (
+                |s| s.admission.samples_ratio_max = 0.5,
+                "admission.samples_ratio_max = 0.5 must be 0 (off), or a number from 1 on",
+            ),
             (|s| s.federation.rounds = 0, "federation.rounds = 0 must be at least 1"),
             (
                 |s| s.federation.nodes_max = 3,

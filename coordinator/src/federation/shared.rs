@@ -19,7 +19,7 @@ use super::round::{Harvest, Round, Stage};
 use super::rules::Rules;
 use super::standing::Standing;
 use super::weights::Weights;
-use crate::fairness::{self, Contributions};
+use crate::fairness::{self, Contributions, FairnessError};
 use crate::strategy::{AnyStrategy, Harvested, Merged};
 
 /// The ONNX file all nodes hold.
@@ -159,7 +159,7 @@ impl Shared {
         opened.plus_ms(general.round_interval_ms.max(apart))
     }
 
-    /// What came of a round: φ if `measures` says so, and θ_t, unless nothing arrived.
+    /// What came of a round: φ if `measures` says so and it can be told, and θ_t, unless nothing arrived.
     pub(super) fn reap(
         &mut self,
         round: Round,
@@ -167,14 +167,18 @@ impl Shared {
         examiner: Option<&mut (dyn Examiner + '_)>,
     ) -> Result<Reaped, Cause> {
         let harvest = round.harvest(&self.rules.admission);
-        let (mut told, mut next) = (None, None);
+        let (mut told, mut unmeasured, mut next) = (None, None, None);
         if !harvest.arrivals.is_empty() {
             if measures(&harvest) {
-                told = Some(self.appraise(&harvest, examiner)?);
+                // A federation does not end for want of figures.
+                match self.appraise(&harvest, examiner) {
+                    Ok(contributions) => told = Some(contributions),
+                    Err(error) => unmeasured = Some(error.to_string()),
+                }
             }
             next = Some(self.merge(&harvest, told.as_ref())?);
         }
-        Ok(Reaped { harvest, told, next })
+        Ok(Reaped { harvest, told, unmeasured, next })
     }
 
     /// What was measured as a row of a history.
@@ -183,12 +187,13 @@ impl Shared {
         columns.map(|column| measured.get(&column).map_or(0.0, |(value, _)| *value)).collect()
     }
 
-    /// φ of every arrival.
+    /// φ of every arrival. Where it cannot be told, nothing was drawn from the generator.
     fn appraise(
         &mut self,
         harvest: &Harvest,
         examiner: Option<&mut (dyn Examiner + '_)>,
-    ) -> Result<Contributions, Cause> {
+    ) -> Result<Contributions, FairnessError> {
+        let before = self.rng.clone();
         let appraisal = &self.rules.contribution;
         let updates = harvest.updates();
         let told = match examiner {
@@ -211,7 +216,7 @@ impl Shared {
             }
             _ => fairness::contributions(&updates, &harvest.shares, appraisal, &mut self.rng),
         };
-        told.map_err(|error| Cause::Contributions { round: harvest.draw.round(), why: error.to_string() })
+        told.inspect_err(|_| self.rng = before)
     }
 
     /// θ_t and whatever models nodes have of their own, if they are finite.
@@ -282,7 +287,8 @@ impl Shared {
     /// Writes down what the round was, moves on to θ_t, and tells each node how it stands. Says when the
     /// next round may begin, or nothing if this was the last.
     pub(super) fn close(&mut self, closing: Closing<'_>, now: Tick, out: &mut Outbox) -> Option<Tick> {
-        let Closing { harvest, phase, next, temperature, probabilities, measured, verdict } = closing;
+        let Closing { harvest, phase, next, temperature, probabilities, measured, unmeasured, verdict } =
+            closing;
         let round = harvest.draw.round();
         let loss = harvest.loss();
         let Harvest { draw, opened, arrivals: updates, fates, .. } = harvest;
@@ -339,6 +345,7 @@ impl Shared {
             own_after: own_digest(&self.own),
             temperature,
             loss,
+            unmeasured,
             verdict,
             nodes,
             strangers,
@@ -359,6 +366,8 @@ fn own_digest(own: &[Weights]) -> Option<Digest> {
 pub(super) struct Reaped {
     pub(super) harvest: Harvest,
     pub(super) told: Option<Contributions>,
+    /// Why there are none, though they were wanted.
+    pub(super) unmeasured: Option<String>,
     pub(super) next: Option<Merged>,
 }
 
@@ -371,5 +380,6 @@ pub(super) struct Closing<'a> {
     pub(super) temperature: f64,
     pub(super) probabilities: &'a [f64],
     pub(super) measured: Measured,
+    pub(super) unmeasured: Option<String>,
     pub(super) verdict: Option<Judgement>,
 }

@@ -46,14 +46,17 @@ impl Strategy for Gog {
     /// θ_t = θ_{t−1} − η Σ pᵢΔθᵢ.
     ///
     /// Departs from the paper: φᵢ is by the federation's own utility. S-FedAvg scores coalitions on validation data of
-    /// the server: set `contribution.utility = "accuracy"` where the coordinator has such data.
+    /// the server: set `contribution.utility = "accuracy"` in a program that gives the coordinator such data. A round in
+    /// which nothing could be measured changes no relevance.
     fn merge(&mut self, round: &Harvested<'_>) -> Merged {
         self.relevances.resize(self.relevances.len().max(round.members), 0.0);
-        for column in round.asked {
-            self.relevances[*column] *= self.kept;
-        }
-        for (column, value) in round.columns.iter().zip(round.contributions.unwrap_or_default()) {
-            self.relevances[*column] += (1.0 - self.kept) * value;
+        if let Some(contributions) = round.contributions {
+            for column in round.asked {
+                self.relevances[*column] *= self.kept;
+            }
+            for (column, value) in round.columns.iter().zip(contributions) {
+                self.relevances[*column] += (1.0 - self.kept) * value;
+            }
         }
         Merged::shared(round.averaged())
     }

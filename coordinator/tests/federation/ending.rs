@@ -35,12 +35,26 @@ fn a_model_that_diverges_fails_with_a_remedy_and_keeps_the_last_good_one() {
     assert_eq!(world.manifests.last().unwrap().1.phase, Phase::Failed);
 }
 
+/// Measuring is not worth a federation: the round counts, and says that and why nothing was measured.
 #[test]
-fn a_utility_that_needs_an_examiner_fails_clearly_without_one() {
-    let mut rules = settings(1);
+fn a_round_that_cannot_be_appraised_is_a_round_without_contributions() {
+    let mut rules = settings(2);
     rules.contribution.utility = Utility::NegativeLoss;
-    let mut world = World::with(rules, 1, &["a"]);
-    world.updates("a", 1, &[1.0]);
-    let cause = world.federation().failure().unwrap().to_string();
-    assert!(cause.contains("negative-loss"), "{cause}");
+    rules.exploring.rounds_max = 2;
+    let mut world = World::with(rules.clone(), 1, &["a", "b"]);
+    let founded = World::new(rules, 1).federation().clone();
+    for _ in 0..2 {
+        world.updates("a", 1, &[1.0]);
+        world.updates("b", 1, &[1.0]);
+        let record = &world.last().record;
+        let why = record.unmeasured.as_ref().unwrap();
+        assert!(why.contains("negative-loss"), "{why}");
+        assert!(record.nodes.iter().all(|node| node.contribution.is_none()) && record.verdict.is_none());
+    }
+    assert_eq!(world.last().weights.values(), [-1.0], "the model moves on");
+    assert_eq!(world.phase(), Phase::Exploiting, "and so does the federation");
+    let replayed = world.closed.iter().fold(founded, |federation, closed| {
+        federation.replay(&closed.record, closed.received(), None).unwrap()
+    });
+    assert_eq!(replayed.weights(), world.federation().weights());
 }

@@ -89,6 +89,7 @@ fn an_examiner_scores_the_model_moved_by_each_coalition() {
         }
     }
     let mut rules = settings(2);
+    rules.federation.nodes_max = 2;
     rules.contribution.utility = Utility::NegativeLoss;
     rules.contribution.estimator = Estimator::Exact;
     let mut federation = Federation::new(Rules::new(rules).unwrap(), blueprint(2));

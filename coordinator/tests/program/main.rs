@@ -185,3 +185,16 @@ fn a_wrong_configuration_is_told_by_its_exit_code() {
     let output = program().arg("print-config").output().unwrap();
     assert_eq!(Config::parse(&done(&output)).unwrap(), Config::default());
 }
+
+/// A build without a GPU, or a machine without a driver, says so before a round is lost.
+#[test]
+fn a_gpu_that_cannot_be_had_is_a_wrong_configuration() {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("gpu.toml");
+    fs::write(&file, "[contribution]\ndevice = \"gpu\"\n").unwrap();
+    let mut command = program();
+    command.args(["check-config", "--config"]).arg(&file);
+    let none = folder.path().join("none.json");
+    let output = command.env("VK_DRIVER_FILES", &none).env("VK_ICD_FILENAMES", &none).output().unwrap();
+    refused(&output, 78, "contribution.device = gpu: ");
+}

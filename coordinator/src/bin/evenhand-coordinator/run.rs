@@ -178,6 +178,9 @@ async fn asked_to_stop() {
 fn tell(report: &Report) {
     let record = &report.closed.record;
     let verdict = record.verdict.as_ref();
+    if let Some(why) = &record.unmeasured {
+        tracing::warn!(round = record.round, why, "contributions were not measured");
+    }
     tracing::info!(
         round = record.round,
         phase = ?record.phase,
