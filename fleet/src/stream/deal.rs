@@ -93,7 +93,8 @@ impl Deal {
         let mut members = vec![Vec::new(); *count as usize];
         of.iter().enumerate().for_each(|(at, class)| members[*class as usize].push(at));
         if let Some(class) = members.iter().position(Vec::is_empty) {
-            return Err(StreamError::NoSample { dataset, class: class as u32 });
+            let (taken, recorded) = (pool.len(), pool.recorded);
+            return Err(StreamError::NoSample { dataset, class: class as u32, taken, recorded });
         }
         let mut passes = Vec::new();
         let mut choices = Vec::new();

@@ -42,13 +42,30 @@ pub enum StreamError {
         corruption: Corruption,
     },
     /// A node would see only classes without samples.
-    #[error("{} has no sample of class {class} here; heterogeneity needs some of each", dataset.name())]
+    #[error(
+        "no sample of class {class} among {taken} of {}; heterogeneity needs some of each: {}",
+        dataset.name(),
+        more(*dataset, *taken, *recorded)
+    )]
     NoSample {
         /// Which data set.
         dataset: Dataset,
         /// Which class.
         class: u32,
+        /// How many samples the experiment takes.
+        taken: usize,
+        /// How many there are.
+        recorded: usize,
     },
+}
+
+/// How to come by more samples.
+fn more(dataset: Dataset, taken: usize, recorded: usize) -> String {
+    if taken < recorded {
+        format!("take more of its {recorded}, with more --rounds or a larger --batch")
+    } else {
+        format!("the files hold no more; get all of them from {}", dataset.home())
+    }
 }
 
 pub(super) fn check(pool: &Pool, setup: &Setup) -> Result<(), StreamError> {

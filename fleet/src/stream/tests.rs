@@ -383,6 +383,19 @@ fn what_cannot_be_is_refused() {
         "0 nodes with batches of 6; both must be at least 1"
     );
     assert_eq!(refusal(&plain, values(0)), "synthetic has no samples");
+    let digits = Setup { dataset: Dataset::Mnist, ..setup(Corruption::Heterogeneity, AsPublished::Paper) };
+    let three =
+        |recorded| Pool { answers: Answers::Classes { of: vec![0, 1, 3], count: 10 }, recorded, ..values(3) };
+    assert_eq!(
+        refusal(&digits, three(60_000)),
+        "no sample of class 2 among 3 of mnist; heterogeneity needs some of each: \
+         take more of its 60000, with more --rounds or a larger --batch"
+    );
+    assert_eq!(
+        refusal(&digits, three(3)),
+        "no sample of class 2 among 3 of mnist; heterogeneity needs some of each: \
+         the files hold no more; get all of them from http://yann.lecun.com/exdb/mnist"
+    );
 }
 
 #[test]
