@@ -57,7 +57,7 @@ enum Command {
     #[command(subcommand, after_help = EXIT_CODES)]
     Bench(Bench),
     /// List the data sets: what is here, what is missing, and where it is published
-    #[command(after_help = format!("{}\n\n{EXIT_CODES}", data::HELP))]
+    #[command(after_help = data::HELP)]
     Data(DataArgs),
 }
 
@@ -81,10 +81,7 @@ impl Cli {
                 bench.run(io::stdout().lock())?;
                 Ok(Exit::Ok)
             }
-            Some(Command::Data(args)) => {
-                data::run(args, io::stdout().lock()).map_err(FleetError::Output)?;
-                Ok(Exit::Ok)
-            }
+            Some(Command::Data(args)) => data::run(args, io::stdout().lock()).map_err(FleetError::Output),
         }
     }
 }

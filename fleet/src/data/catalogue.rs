@@ -4,7 +4,8 @@ use std::io::{self, BufRead, Write};
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use serde::Serialize;
+use evenhand_protocol::exit::Exit;
+use serde::{Serialize, Serializer};
 use sha2::{Digest, Sha256};
 
 use super::files::{self, Source, TEXT_BYTES_MAX};
@@ -21,16 +22,22 @@ const NAMED_MAX: usize = 5;
 pub const HELP: &str = "\
 The folder holds one folder for each data set, or the files themselves, packed with gzip or plain:
   mnist/           train-images-idx3-ubyte, train-labels-idx1-ubyte
-  cifar10/         data_batch_1.bin to data_batch_5.bin, at least one of them
+  cifar10/         data_batch_1.bin to data_batch_5.bin, at least one of them; also cifar-10-batches-bin/
   pathmnist/       pathmnist.npz
-  fi2010/          Train_Dst_NoAuction_ZScore_CF_3.txt
-  electricity_de/  time_series_15min_singleindex.csv
-  meters/          MAC000002.csv and so on, or block_0.csv and so on
+  fi2010/          Train_Dst_NoAuction_ZScore_CF_3.txt; also hft/
+  electricity_de/  time_series_15min_singleindex.csv; also electricity/
+  meters/          MAC*.csv, block_*.csv, LCL*.csv, CC_LCL*.csv; also smartmeters_london/, smartmeters_london/csv/
 
 Checksums are those of the unpacked files.
 
   EVENHAND_DATA=~/data evenhand-fleet data
-  evenhand-fleet data --data ~/data --json | jq '.datasets[] | select(.state == \"missing\").home'";
+  evenhand-fleet data --data ~/data --json | jq '.datasets[] | select(.state == \"missing\").home'
+
+Exit codes:
+  0    no data set is broken; that some are missing is no failure
+  64   the command line is wrong
+  65   a data set is BROKEN, or the folder cannot be read; the list is printed all the same
+  70   a defect, or nobody takes the list";
 
 /// Where the files are, and how to speak of them.
 #[derive(Debug, clap::Args)]
@@ -43,21 +50,30 @@ pub struct DataArgs {
     json: bool,
 }
 
-/// Writes the catalogue to `stdout`.
-pub fn run(args: DataArgs, mut stdout: impl Write) -> io::Result<()> {
+/// Writes the catalogue to `stdout`; whether all that is there can be used.
+pub fn run(args: DataArgs, mut stdout: impl Write) -> io::Result<Exit> {
     let catalogue = Catalogue::of(super::folder(args.data));
-    if args.json {
-        serde_json::to_writer_pretty(&mut stdout, &catalogue)?;
-        writeln!(stdout)
-    } else {
-        stdout.write_all(catalogue.text().as_bytes())
-    }
+    let text = if args.json { serde_json::to_string_pretty(&catalogue)? + "\n" } else { catalogue.text() };
+    stdout.write_all(text.as_bytes())?;
+    Ok(catalogue.exit())
 }
 
 #[derive(Debug, Serialize)]
 struct Catalogue {
-    folder: Option<PathBuf>,
+    folder: Option<Shown>,
+    /// Why nothing can be said of what is in the folder.
+    problem: Option<String>,
     datasets: Vec<Entry>,
+}
+
+/// A path, which need not be text: what is not, is shown as �.
+#[derive(Debug, Clone)]
+struct Shown(PathBuf);
+
+impl Serialize for Shown {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.0.display())
+    }
 }
 
 /// What is known of one data set.
@@ -94,7 +110,7 @@ enum State {
 /// A file with its checksum.
 #[derive(Debug, Serialize)]
 struct Checked {
-    path: PathBuf,
+    path: Shown,
     /// Of the content, unpacked.
     bytes: u64,
     sha256: String,
@@ -104,16 +120,26 @@ struct Checked {
 
 impl Catalogue {
     fn of(folder: Option<PathBuf>) -> Self {
+        let problem = folder.as_deref().and_then(|folder| files::check(folder).err());
+        let readable = folder.as_deref().filter(|_| problem.is_none());
         let datasets =
-            Dataset::value_variants().iter().map(|&dataset| Entry::of(dataset, folder.as_deref())).collect();
-        Self { folder, datasets }
+            Dataset::value_variants().iter().map(|&dataset| Entry::of(dataset, readable)).collect();
+        Self { folder: folder.map(Shown), problem: problem.map(|problem| problem.to_string()), datasets }
+    }
+
+    fn exit(&self) -> Exit {
+        let is_broken = self.datasets.iter().any(|entry| entry.state == State::Broken);
+        if is_broken || self.problem.is_some() { Exit::Data } else { Exit::Ok }
     }
 
     fn text(&self) -> String {
         let mut text = String::new();
-        match &self.folder {
-            Some(folder) => put_line(&mut text, format_args!("Data sets in {}", folder.display())),
-            None => put_line(
+        match (&self.folder, &self.problem) {
+            (_, Some(problem)) => put_line(&mut text, format_args!("No data sets: {problem}")),
+            (Some(folder), None) => {
+                put_line(&mut text, format_args!("Data sets in {}", folder.0.display()));
+            }
+            (None, None) => put_line(
                 &mut text,
                 format_args!(
                     "No data folder: name one with --data DIR or {FOLDER_VARIABLE}. `--dataset synthetic` needs none."
@@ -122,7 +148,7 @@ impl Catalogue {
         }
         for entry in &self.datasets {
             text.push('\n');
-            entry.write(self.folder.as_deref().unwrap_or(Path::new("")), &mut text);
+            entry.write(self.folder.as_ref().map_or(Path::new(""), |folder| &folder.0), &mut text);
         }
         text
     }
@@ -133,7 +159,6 @@ impl Entry {
         // One sample of every owner: counting and checking need all of the files, but no features.
         let request =
             Request { as_published: AsPublished::Paper, seed: 0, samples_max: 1, owners_max: usize::MAX };
-        let found = folder.map(|folder| files_of(dataset, folder)).unwrap_or_default();
         let home = dataset.home();
         let none =
             Self { dataset, state: State::Missing, samples: None, note: None, home, files: Vec::new() };
@@ -141,14 +166,29 @@ impl Entry {
             let note = Some("three Gaussian clusters in 144 dimensions; needs no files".to_owned());
             return Self { state: State::MadeUp, note, ..none };
         }
-        if found.is_empty() {
-            return none;
+        let broken = |error: DataError, files: Vec<Checked>| Self {
+            dataset,
+            state: State::Broken,
+            samples: None,
+            note: Some(error.to_string()),
+            home,
+            files,
+        };
+        let found = match folder.map_or(Ok(Vec::new()), |folder| files_of(dataset, folder)) {
+            Ok(found) if found.is_empty() => return none,
+            Ok(found) => found,
+            Err(error) => return broken(error, Vec::new()),
+        };
+        let (mut files, mut unreadable) = (Vec::new(), None);
+        for path in found {
+            match Checked::of(dataset, path) {
+                Ok(file) => files.push(file),
+                Err(error) => unreadable = unreadable.or(Some(error)),
+            }
         }
-        let files = found.into_iter().map(|path| Checked::of(dataset, path)).collect::<Result<Vec<_>, _>>();
-        let loaded = files.and_then(|files| Ok((files, super::load(dataset, folder, &request)?)));
-        match loaded {
-            Err(error) => Self { state: State::Broken, note: Some(error.to_string()), ..none },
-            Ok((files, pool)) => {
+        match unreadable.map_or_else(|| super::load(dataset, folder, &request), Err) {
+            Err(error) => broken(error, files),
+            Ok(pool) => {
                 let samples = pool.owners.is_none().then_some(pool.recorded);
                 let state = state(dataset, &pool, &files);
                 let households = pool.owners.as_ref().map(|owners| format!("{} households", owners.len()));
@@ -183,7 +223,7 @@ impl Entry {
             return;
         }
         for file in &self.files {
-            let path = file.path.strip_prefix(folder).unwrap_or(&file.path);
+            let path = file.path.0.strip_prefix(folder).unwrap_or(&file.path.0);
             let verdict = match file.as_published {
                 Some(true) => ", as published",
                 Some(false) => ", NOT as published",
@@ -217,21 +257,27 @@ impl Checked {
             text
         });
         let as_published = published(files::plain_name(source.path())).map(|known| known == sha256);
-        Ok(Self { path: source.path().to_owned(), bytes, sha256, as_published })
+        Ok(Self { path: Shown(source.path().to_owned()), bytes, sha256, as_published })
     }
 }
 
-/// The files of a data set that are there.
-fn files_of(dataset: Dataset, folder: &Path) -> Vec<PathBuf> {
-    match dataset {
-        Dataset::Mnist => files::find(dataset, folder, |name| name == idx::IMAGES || name == idx::LABELS),
-        Dataset::Cifar10 => cifar::find(folder),
-        Dataset::Pathmnist => npz::find(folder).into_iter().collect(),
-        Dataset::Hft => fi2010::find(folder).into_iter().map(|(path, _)| path).collect(),
-        Dataset::Electricity => opsd::find(folder).into_iter().map(|(path, _)| path).collect(),
-        Dataset::Meters => meters::find(folder),
+/// What lies under the names of a data set's files, as the loaders find it.
+fn files_of(dataset: Dataset, folder: &Path) -> Result<Vec<PathBuf>, DataError> {
+    let found = match dataset {
+        Dataset::Mnist => {
+            // Each by itself: they need not lie in the same place.
+            let images = files::find(dataset, folder, |name| name == idx::IMAGES)?;
+            let labels = files::find(dataset, folder, |name| name == idx::LABELS)?;
+            [images, labels].concat()
+        }
+        Dataset::Cifar10 => cifar::find(folder)?,
+        Dataset::Pathmnist => npz::find(folder)?.into_iter().collect(),
+        Dataset::Hft => fi2010::find(folder)?.into_iter().map(|(path, _)| path).collect(),
+        Dataset::Electricity => opsd::find(folder)?.into_iter().map(|(path, _)| path).collect(),
+        Dataset::Meters => meters::find(folder)?,
         Dataset::Synthetic => Vec::new(),
-    }
+    };
+    Ok(found)
 }
 
 /// The checksum of a published file, unpacked, where it is known.
@@ -277,7 +323,7 @@ mod tests {
             recorded,
             note: None,
         };
-        let file = Checked { path: PathBuf::new(), bytes: 1, sha256: String::new(), as_published };
+        let file = Checked { path: Shown(PathBuf::new()), bytes: 1, sha256: String::new(), as_published };
         state(dataset, &pool, &[file])
     }
 

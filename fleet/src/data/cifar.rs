@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::files::{self, Source};
-use super::{Answers, DataError, Dataset, Flaw, Pool, Request};
+use super::{Answers, DataError, Dataset, Flaw, Place, Pool, Request};
 use crate::experiment::setup::AsPublished;
 
 const CHANNEL: usize = 32 * 32;
@@ -14,7 +14,7 @@ const CLASSES: u32 = 10;
 const CHANNELS_CODE: [(f32, f32); 3] = [(0.4914, 0.2470), (0.4822, 0.2435), (0.4465, 0.2616)];
 
 /// The training batches that are there.
-pub(super) fn find(folder: &Path) -> Vec<PathBuf> {
+pub(super) fn find(folder: &Path) -> Result<Vec<PathBuf>, DataError> {
     let is_batch = |name: &str| {
         let number = name.strip_prefix("data_batch_").and_then(|rest| rest.strip_suffix(".bin"));
         matches!(number, Some("1" | "2" | "3" | "4" | "5"))
@@ -23,7 +23,7 @@ pub(super) fn find(folder: &Path) -> Vec<PathBuf> {
 }
 
 pub(super) fn load(folder: &Path, request: &Request) -> Result<Pool, DataError> {
-    let paths = find(folder);
+    let paths = find(folder)?;
     let mut records = Vec::new();
     for path in &paths {
         let source = Source::new(Dataset::Cifar10, path.clone());
@@ -36,7 +36,8 @@ pub(super) fn load(folder: &Path, request: &Request) -> Result<Pool, DataError> 
     };
     let recorded = records.len() / RECORD;
     if recorded == 0 {
-        return Err(Source::new(Dataset::Cifar10, first.clone()).empty("the file holds no record".into()));
+        let first = Source::new(Dataset::Cifar10, first.clone());
+        return Err(first.empty(Some(Place::Byte(0)), "the file holds no record".into()));
     }
     let chosen = request.choose(recorded);
     let levels = levels(request.as_published);

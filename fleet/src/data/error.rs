@@ -34,9 +34,42 @@ pub enum DataError {
         /// Folders inside, where it was sought too.
         places: String,
     },
-    /// The system does not hand a file over.
-    #[error("{}: {cause}", path.display())]
+    /// The system does not show what is in the folder of all data sets.
+    #[error(
+        "the data folder {} cannot be read: {cause}; name another with --data DIR or {FOLDER_VARIABLE}",
+        path.display()
+    )]
+    Folder {
+        /// Which one.
+        path: PathBuf,
+        /// What the system says.
+        cause: io::Error,
+    },
+    /// Under the name of a file lies something else.
+    #[error(
+        "{}: here is {found}, where a file of {} should be; remove it, and get the file from {}",
+        path.display(),
+        dataset.name(),
+        dataset.home()
+    )]
+    NoFile {
+        /// Which data set.
+        dataset: Dataset,
+        /// Where.
+        path: PathBuf,
+        /// What is there.
+        found: &'static str,
+    },
+    /// The system does not hand over a file, or what is in a folder.
+    #[error(
+        "{}: cannot be read ({cause}); mend that, or get {} anew from {}",
+        path.display(),
+        dataset.name(),
+        dataset.home()
+    )]
     Read {
+        /// Which data set.
+        dataset: Dataset,
         /// Which one.
         path: PathBuf,
         /// What the system says.
@@ -55,12 +88,20 @@ pub enum DataError {
         flaw: Box<Flaw>,
     },
     /// The files are sound and hold nothing to learn from.
-    #[error("{}: no samples for {}: {reason}", path.display(), dataset.name())]
+    #[error(
+        "{}{}: no samples for {}: {reason}; get all of it from {}",
+        path.display(),
+        place.map(|place| format!(", {place}")).unwrap_or_default(),
+        dataset.name(),
+        dataset.home()
+    )]
     Empty {
         /// Which data set.
         dataset: Dataset,
-        /// Where.
+        /// The file, or the folder.
         path: PathBuf,
+        /// Where in it, if there is a place to look at.
+        place: Option<Place>,
         /// Why none.
         reason: String,
     },

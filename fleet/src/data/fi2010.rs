@@ -16,23 +16,26 @@ const LINE_BYTES_MAX: u64 = 64 << 20;
 pub(super) const SUBSTITUTE: &str = "Bitstamp substitute, not FI-2010";
 
 /// The file that is there, and whether it is the substitute; of several folds the third, as the published code.
-pub(super) fn find(folder: &Path) -> Option<(PathBuf, bool)> {
+pub(super) fn find(folder: &Path) -> Result<Option<(PathBuf, bool)>, DataError> {
     let is_training = |name: &str| name.starts_with("Train_Dst_NoAuction_") && name.ends_with(".txt");
-    let mut real = files::find(Dataset::Hft, folder, is_training);
+    let mut real = files::find(Dataset::Hft, folder, is_training)?;
     real.sort_by_key(|path| !files::plain_name(path).ends_with("_CF_3.txt"));
+    if let Some(path) = real.into_iter().next() {
+        return Ok(Some((path, false)));
+    }
     let is_substitute = |name: &str| name.contains("fi2010layout") && name.ends_with(".txt");
-    let substitute = || files::find(Dataset::Hft, folder, is_substitute).into_iter().next();
-    real.into_iter().next().map(|path| (path, false)).or_else(|| Some((substitute()?, true)))
+    let substitute = files::find(Dataset::Hft, folder, is_substitute)?;
+    Ok(substitute.into_iter().next().map(|path| (path, true)))
 }
 
 pub(super) fn load(folder: &Path, request: &Request) -> Result<Pool, DataError> {
-    let (path, is_substitute) = find(folder)
+    let (path, is_substitute) = find(folder)?
         .ok_or_else(|| files::missing(Dataset::Hft, folder, "Train_Dst_NoAuction_ZScore_CF_3.txt"))?;
     let mut rows = Rows::open(Source::new(Dataset::Hft, path))?;
     let first = rows.numbers(None)?;
     let recorded = first.len();
     if recorded == 0 {
-        return Err(rows.source.empty("the first row is empty".into()));
+        return Err(rows.source.empty(Some(Place::Line(1)), "the first row is empty".into()));
     }
     let chosen = request.choose(recorded);
     let mut features = vec![0.0; chosen.len() * FEATURES];

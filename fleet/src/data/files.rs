@@ -1,7 +1,7 @@
 //! Files of a data set: where they are, and what is in them, unpacked.
 
 use std::fs::{self, File};
-use std::io::{self, BufReader, Read, Seek};
+use std::io::{self, BufReader, Cursor, Read, Seek};
 use std::path::{Path, PathBuf};
 
 use flate2::read::MultiGzDecoder;
@@ -30,24 +30,47 @@ pub(super) fn places(dataset: Dataset) -> &'static [&'static str] {
     }
 }
 
-/// Files whose names `fits` accepts, sorted, of the first place that has any; a `.gz` at the end is no part of a name.
-pub(super) fn find(dataset: Dataset, folder: &Path, fits: impl Fn(&str) -> bool) -> Vec<PathBuf> {
-    let inside = places(dataset).iter().map(|place| folder.join(place));
-    inside
-        .chain([folder.to_owned()])
-        .map(|place| list(&place, &fits))
-        .find(|files| !files.is_empty())
-        .unwrap_or_default()
+/// What lies under names that `fits` accepts, sorted, in the first place that has any; a `.gz` at the end is no part of a name.
+/// Whether it can be used is seen when it is opened: what lies there and cannot is not missing.
+pub(super) fn find(
+    dataset: Dataset,
+    folder: &Path,
+    fits: impl Fn(&str) -> bool,
+) -> Result<Vec<PathBuf>, DataError> {
+    let mut unreadable = None;
+    for path in places(dataset).iter().map(|place| folder.join(place)) {
+        match list(&path, &fits) {
+            Ok(files) if files.is_empty() => {}
+            Ok(files) => return Ok(files),
+            Err(cause) if cause.kind() == io::ErrorKind::NotFound && !path.is_symlink() => {}
+            Err(cause) => unreadable = unreadable.or(Some(DataError::Read { dataset, path, cause })),
+        }
+    }
+    let beside = list(folder, &fits).map_err(|cause| DataError::Folder { path: folder.to_owned(), cause })?;
+    match unreadable {
+        Some(error) if beside.is_empty() => Err(error),
+        _ => Ok(beside),
+    }
 }
 
-fn list(place: &Path, fits: impl Fn(&str) -> bool) -> Vec<PathBuf> {
-    let Ok(entries) = fs::read_dir(place) else { return Vec::new() };
-    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
-    let mut files: Vec<PathBuf> = paths.filter(|path| fits(plain_name(path)) && path.is_file()).collect();
+/// Whether the data folder can be read at all.
+pub(super) fn check(folder: &Path) -> Result<(), DataError> {
+    let failed = fs::read_dir(folder).err();
+    failed.map_or(Ok(()), |cause| Err(DataError::Folder { path: folder.to_owned(), cause }))
+}
+
+fn list(place: &Path, fits: impl Fn(&str) -> bool) -> io::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(place)? {
+        let path = entry?.path();
+        if fits(plain_name(&path)) {
+            files.push(path);
+        }
+    }
     // `a` before `a.gz`: the same file twice is read once, unpacked.
     files.sort();
     files.dedup_by(|packed, plain| plain_name(packed) == plain_name(plain));
-    files
+    Ok(files)
 }
 
 /// The name of a file without the `.gz` of its packing; empty if it is no text.
@@ -58,7 +81,7 @@ pub(super) fn plain_name(path: &Path) -> &str {
 
 /// As [`find`], one file of exactly this name.
 pub(super) fn find_one(dataset: Dataset, folder: &Path, name: &'static str) -> Result<PathBuf, DataError> {
-    let found = find(dataset, folder, |file| file == name).into_iter().next();
+    let found = find(dataset, folder, |file| file == name)?.into_iter().next();
     found.ok_or_else(|| missing(dataset, folder, name))
 }
 
@@ -94,12 +117,13 @@ impl Source {
         DataError::Broken { dataset: self.dataset, path: self.path.clone(), place, flaw: Box::new(flaw) }
     }
 
-    pub(super) fn empty(&self, reason: String) -> DataError {
-        DataError::Empty { dataset: self.dataset, path: self.path.clone(), reason }
+    /// It is sound, and there is nothing in it; at a place, if there is one to look at.
+    pub(super) fn empty(&self, place: Option<Place>, reason: String) -> DataError {
+        DataError::Empty { dataset: self.dataset, path: self.path.clone(), place, reason }
     }
 
     fn unreadable(&self, cause: io::Error) -> DataError {
-        DataError::Read { path: self.path.clone(), cause }
+        DataError::Read { dataset: self.dataset, path: self.path.clone(), cause }
     }
 
     /// Reading failed.
@@ -111,23 +135,43 @@ impl Source {
         self.broken(place, flaw)
     }
 
-    /// The file itself, as it is.
-    pub(super) fn open_packed(&self) -> Result<File, DataError> {
-        File::open(&self.path).map_err(|cause| self.unreadable(cause))
+    /// The file itself, as it is, and whether it is packed. Nothing but a file is opened: a pipe would wait for a writer.
+    fn open_packed(&self) -> Result<(File, bool), DataError> {
+        let found = match fs::metadata(&self.path) {
+            Ok(about) if about.is_file() => return self.open_file().map_err(|cause| self.unreadable(cause)),
+            Ok(about) if about.is_dir() => "a folder",
+            Ok(_) => "a pipe, a socket or a device",
+            Err(cause) if cause.kind() == io::ErrorKind::NotFound && self.path.is_symlink() => {
+                "a link to nothing"
+            }
+            Err(cause) => return Err(self.unreadable(cause)),
+        };
+        Err(DataError::NoFile { dataset: self.dataset, path: self.path.clone(), found })
+    }
+
+    fn open_file(&self) -> io::Result<(File, bool)> {
+        let mut file = File::open(&self.path)?;
+        let mut magic = Vec::new();
+        (&mut file).take(2).read_to_end(&mut magic)?;
+        file.rewind()?;
+        Ok((file, magic == GZIP_MAGIC))
     }
 
     /// The file's content, unpacked as it is read; beyond `limit_bytes` reading fails.
     pub(super) fn open(&self, limit_bytes: u64) -> Result<BufReader<Bounded<Box<dyn Read>>>, DataError> {
-        let mut file = self.open_packed()?;
-        let mut magic = Vec::new();
-        (&mut file).take(2).read_to_end(&mut magic).map_err(|cause| self.unreadable(cause))?;
-        file.rewind().map_err(|cause| self.unreadable(cause))?;
-        let content: Box<dyn Read> = if magic == GZIP_MAGIC {
+        let (file, packed) = self.open_packed()?;
+        let content: Box<dyn Read> = if packed {
             Box::new(MultiGzDecoder::new(BufReader::with_capacity(BUFFER_BYTES, file)))
         } else {
             Box::new(file)
         };
         Ok(BufReader::with_capacity(BUFFER_BYTES, Bounded { content, left: limit_bytes }))
+    }
+
+    /// The file's content, to be read in any order; what is packed is unpacked into memory first.
+    pub(super) fn open_archive(&self) -> Result<Box<dyn ReadSeek>, DataError> {
+        let (file, packed) = self.open_packed()?;
+        Ok(if packed { Box::new(Cursor::new(self.bytes()?)) } else { Box::new(BufReader::new(file)) })
     }
 
     /// All of the content, unpacked.
@@ -144,6 +188,11 @@ impl Source {
         }
     }
 }
+
+/// Content in any order.
+pub(super) trait ReadSeek: Read + Seek {}
+
+impl<T: Read + Seek> ReadSeek for T {}
 
 /// Content that is believed up to a length, however small it is while packed.
 pub(super) struct Bounded<R> {

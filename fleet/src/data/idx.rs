@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::files::{self, Source};
-use super::{Answers, DataError, Dataset, Flaw, Pool, Request};
+use super::{Answers, DataError, Dataset, Flaw, Place, Pool, Request};
 use crate::experiment::setup::AsPublished;
 
 pub(super) const IMAGES: &str = "train-images-idx3-ubyte";
@@ -40,7 +40,7 @@ pub(super) fn load(folder: &Path, request: &Request) -> Result<Pool, DataError> 
         return Err(labels.at_byte(8 + at, flaw));
     }
     if recorded == 0 {
-        return Err(images.empty("the file holds no image".into()));
+        return Err(images.empty(Some(Place::Byte(4)), "the file holds no image".into()));
     }
 
     let (mean, deviation) = match request.as_published {

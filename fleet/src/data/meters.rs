@@ -26,14 +26,14 @@ const COLUMNS: Columns = Columns {
 };
 
 /// The files that are there.
-pub(super) fn find(folder: &Path) -> Vec<PathBuf> {
+pub(super) fn find(folder: &Path) -> Result<Vec<PathBuf>, DataError> {
     let starts = ["MAC", "block_", "CC_LCL", "LCL"];
     let fits = |name: &str| name.ends_with(".csv") && starts.iter().any(|start| name.starts_with(start));
     files::find(Dataset::Meters, folder, fits)
 }
 
 pub(super) fn load(folder: &Path, request: &Request) -> Result<Pool, DataError> {
-    let mut paths = find(folder);
+    let mut paths = find(folder)?;
     if paths.is_empty() {
         return Err(files::missing(Dataset::Meters, folder, "MAC*.csv"));
     }
@@ -63,8 +63,8 @@ pub(super) fn load(folder: &Path, request: &Request) -> Result<Pool, DataError> 
         }
     }
     if samples.values.is_empty() {
-        let reason = "all meters are too short or mostly zero".to_owned();
-        return Err(Source::new(Dataset::Meters, folder.to_owned()).empty(reason));
+        let reason = "every household has less than 30 days of readings, or mostly zeros".to_owned();
+        return Err(Source::new(Dataset::Meters, folder.to_owned()).empty(None, reason));
     }
     left_out.sort_unstable();
     let recorded = samples.values.len();

@@ -1,13 +1,12 @@
 //! PathMNIST, as MedMNIST publishes it: a zip archive of .npy arrays.
 
-use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 use zip::ZipArchive;
 
 use super::files::{self, BYTES_MAX, Bounded, Source};
 use super::npy::{self, Array};
-use super::{Answers, DataError, Dataset, Flaw, Pool, Request};
+use super::{Answers, DataError, Dataset, Flaw, Place, Pool, Request};
 
 const SIDE: usize = 28;
 const PIXELS: usize = SIDE * SIDE;
@@ -17,16 +16,16 @@ const CLASSES: u32 = 9;
 pub(super) const RECORDED_ALL: usize = 89_996;
 
 /// The archive, if it is there.
-pub(super) fn find(folder: &Path) -> Option<PathBuf> {
+pub(super) fn find(folder: &Path) -> Result<Option<PathBuf>, DataError> {
     let is_archive = |name: &str| name.starts_with("pathmnist") && name.ends_with(".npz");
-    files::find(Dataset::Pathmnist, folder, is_archive).into_iter().next()
+    Ok(files::find(Dataset::Pathmnist, folder, is_archive)?.into_iter().next())
 }
 
 pub(super) fn load(folder: &Path, request: &Request) -> Result<Pool, DataError> {
-    let path = find(folder).ok_or_else(|| files::missing(Dataset::Pathmnist, folder, "pathmnist*.npz"))?;
+    let path = find(folder)?.ok_or_else(|| files::missing(Dataset::Pathmnist, folder, "pathmnist*.npz"))?;
     let archive = Source::new(Dataset::Pathmnist, path);
     let unpack = |error: zip::result::ZipError| archive.at_byte(0, Flaw::Packing(error.to_string()));
-    let mut zip = ZipArchive::new(BufReader::new(archive.open_packed()?)).map_err(unpack)?;
+    let mut zip = ZipArchive::new(archive.open_archive()?).map_err(unpack)?;
     let names: Vec<String> = zip.file_names().filter_map(|name| Some(name.ok()?.into_owned())).collect();
     let Some(split) =
         ["train", "test"].into_iter().find(|split| names.contains(&format!("{split}_images.npy")))
@@ -60,7 +59,7 @@ pub(super) fn load(folder: &Path, request: &Request) -> Result<Pool, DataError> 
         return Err(label_source.at_byte(labels.head + at, flaw));
     }
     if recorded == 0 {
-        return Err(image_source.empty("the array holds no image".into()));
+        return Err(image_source.empty(Some(Place::Byte(0)), "the array holds no image".into()));
     }
 
     let levels: Vec<f32> = (0..=u8::MAX).map(|value| (f32::from(value) / 255.0 - 0.5) / 0.5).collect();

@@ -34,16 +34,19 @@ const LAGS_CODE: [usize; 12] = [DAY, 2 * DAY, 3 * DAY, 4 * DAY, 5 * DAY, 6 * DAY
 const COLUMNS_CODE: usize = 40;
 
 /// The file that is there, and whether it is the other publisher's.
-pub(super) fn find(folder: &Path) -> Option<(PathBuf, bool)> {
-    let of = |name: &'static str| {
-        files::find(Dataset::Electricity, folder, |file| file == name).into_iter().next()
-    };
-    of(NAMES[0]).map(|path| (path, false)).or_else(|| Some((of(NAMES[1])?, true)))
+pub(super) fn find(folder: &Path) -> Result<Option<(PathBuf, bool)>, DataError> {
+    for (name, is_substitute) in NAMES.into_iter().zip([false, true]) {
+        let found = files::find(Dataset::Electricity, folder, |file| file == name)?.into_iter().next();
+        if let Some(path) = found {
+            return Ok(Some((path, is_substitute)));
+        }
+    }
+    Ok(None)
 }
 
 pub(super) fn load(folder: &Path, request: &Request) -> Result<Pool, DataError> {
     let (path, is_substitute) =
-        find(folder).ok_or_else(|| files::missing(Dataset::Electricity, folder, NAMES[0]))?;
+        find(folder)?.ok_or_else(|| files::missing(Dataset::Electricity, folder, NAMES[0]))?;
     let source = Source::new(Dataset::Electricity, path);
     let readings = read(&source)?;
     let (shape, samples, recorded) = match request.as_published {
@@ -51,8 +54,12 @@ pub(super) fn load(folder: &Path, request: &Request) -> Result<Pool, DataError> 
         AsPublished::Code => as_the_code(&readings, request),
     };
     if samples.values.is_empty() {
-        let reason = format!("{} readings are too few", readings.len());
-        return Err(source.empty(reason));
+        let before = match request.as_published {
+            AsPublished::Paper => CUT.warm_up,
+            AsPublished::Code => TRIMMED + YEAR + 1,
+        };
+        let reason = format!("{} readings, and the first sample comes after {before}", readings.len());
+        return Err(source.empty(None, reason));
     }
     Ok(Pool {
         shape,

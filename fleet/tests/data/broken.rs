@@ -1,6 +1,9 @@
 //! Broken files give one sentence with file and place, and never a panic.
 
+use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::Path;
+use std::process::Command;
 
 use clap::ValueEnum;
 use evenhand_fleet::data::{self, Dataset};
@@ -78,7 +81,10 @@ fn broken_idx_files() {
     );
     assert_eq!(
         said(&idx(&[0, 28, 28], &[]), &idx(&[0], &[])),
-        format!("{IMAGES}: no samples for mnist: the file holds no image")
+        format!(
+            "{IMAGES}, byte 4: no samples for mnist: the file holds no image; \
+             get all of it from http://yann.lecun.com/exdb/mnist"
+        )
     );
     let packed = gzip(&images);
     let cut = said(&packed[..packed.len() / 2], &labels);
@@ -101,7 +107,11 @@ fn broken_cifar_batches() {
         said(&cifar(&[1, 11])),
         format!("DIR/data_batch_2.bin, byte 3073: label 11, but classes are 0 to 9{CIFAR}")
     );
-    assert_eq!(said(&[]), "DIR/data_batch_2.bin: no samples for cifar10: the file holds no record");
+    assert_eq!(
+        said(&[]),
+        "DIR/data_batch_2.bin, byte 0: no samples for cifar10: the file holds no record; \
+         get all of it from https://www.cs.toronto.edu/~kriz/cifar.html (binary version)"
+    );
 }
 
 #[test]
@@ -200,7 +210,13 @@ fn broken_order_books() {
         said(&|rows| rows[144] = "1 2 4 1".into()),
         format!("{FILE}, line 145: label 4, but classes are 1 to 3{HFT}")
     );
-    assert_eq!(said(&|rows| rows[0].clear()), format!("{FILE}: no samples for hft: the first row is empty"));
+    assert_eq!(
+        said(&|rows| rows[0].clear()),
+        format!(
+            "{FILE}, line 1: no samples for hft: the first row is empty; \
+             get all of it from https://etsin.fairdata.fi/dataset/73eb48d7-4dbc-4a10-a52a-da745b47a649 (FI-2010)"
+        )
+    );
 }
 
 #[test]
@@ -238,7 +254,60 @@ fn broken_loads() {
     );
     assert_eq!(
         said(&format!("{HEAD}\n{first}\n")),
-        format!("{FILE}: no samples for electricity: 1 readings are too few")
+        format!(
+            "{FILE}: no samples for electricity: 1 readings, and the first sample comes after 1344; \
+             get all of it from https://data.open-power-system-data.org/time_series/2020-10-06"
+        )
+    );
+}
+
+#[test]
+fn what_lies_there_and_cannot_be_used_is_not_called_missing() {
+    const IMAGES: &str = "mnist/train-images-idx3-ubyte";
+    let said = |lay: &dyn Fn(&Path)| {
+        let folder = tempdir().unwrap();
+        let (images, labels) = mnist(3);
+        put_mnist(folder.path(), &images, &labels);
+        let path = folder.path().join(IMAGES);
+        fs::remove_file(&path).unwrap();
+        lay(&path);
+        complaint(Dataset::Mnist, folder.path())
+    };
+    let instead = |found: &str| {
+        format!(
+            "DIR/{IMAGES}: here is {found}, where a file of mnist should be; \
+             remove it, and get the file from http://yann.lecun.com/exdb/mnist"
+        )
+    };
+    assert_eq!(said(&|path| fs::create_dir(path).unwrap()), instead("a folder"));
+    assert_eq!(said(&|path| symlink("/nowhere", path).unwrap()), instead("a link to nothing"));
+    let fifo = |path: &Path| assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
+    assert_eq!(said(&fifo), instead("a pipe, a socket or a device"));
+    let unreadable = |path: &str, cause: &str| {
+        format!(
+            "DIR/{path}: cannot be read ({cause}); mend that, or get mnist anew from http://yann.lecun.com/exdb/mnist"
+        )
+    };
+    assert_eq!(
+        said(&|path| symlink(path, path).unwrap()),
+        unreadable(IMAGES, "Too many levels of symbolic links (os error 40)")
+    );
+
+    let folder = tempdir().unwrap();
+    put(folder.path(), "mnist", b"a file");
+    assert_eq!(
+        complaint(Dataset::Mnist, folder.path()),
+        unreadable("mnist", "Not a directory (os error 20)")
+    );
+    let (images, labels) = mnist(3);
+    put(folder.path(), "train-images-idx3-ubyte", &images);
+    put(folder.path(), "train-labels-idx1-ubyte", &labels);
+    assert_eq!(load(Dataset::Mnist, folder.path()).unwrap().len(), 3, "what is beside it is sound");
+
+    assert_eq!(
+        complaint(Dataset::Mnist, &folder.path().join("nowhere")),
+        "the data folder DIR cannot be read: No such file or directory (os error 2); \
+         name another with --data DIR or EVENHAND_DATA"
     );
 }
 
@@ -259,7 +328,8 @@ fn broken_meters() {
     );
     assert_eq!(
         said(&meter("MAC000002", 100, steady)),
-        "DIR: no samples for meters: all meters are too short or mostly zero"
+        "DIR: no samples for meters: every household has less than 30 days of readings, or mostly zeros; \
+         get all of it from https://data.london.gov.uk/dataset/smartmeter-energy-use-data-in-london-households"
     );
 }
 
@@ -332,6 +402,8 @@ proptest! {
         load_harmed(Dataset::Mnist, &harm, packed, &mnist);
         load_harmed(Dataset::Cifar10, &harm, packed, &[("data_batch_1.bin", cifar(&[1, 2]))]);
         for method in [CompressionMethod::Stored, CompressionMethod::Deflated] {
+            let archive = [("pathmnist.npz.gz", gzip(&pathmnist("train", &[1, 2], method)))];
+            load_harmed(Dataset::Pathmnist, &harm, packed, &archive);
             load_harmed(Dataset::Pathmnist, &harm, packed, &[("pathmnist.npz", pathmnist("train", &[1, 2], method))]);
         }
         let books = fi2010(2).join("\n").into_bytes();

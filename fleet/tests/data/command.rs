@@ -1,5 +1,8 @@
 //! `evenhand-fleet data`.
 
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::Command;
 
@@ -10,14 +13,14 @@ use zip::CompressionMethod;
 
 use crate::fixtures::*;
 
-fn run(folder: Option<&Path>, arguments: &[&str]) -> String {
+fn run(folder: Option<&Path>, arguments: &[&str], exit: Exit) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_evenhand-fleet"));
     command.arg("data").args(arguments).env_remove("EVENHAND_DATA");
     if let Some(folder) = folder {
         command.env("EVENHAND_DATA", folder);
     }
     let output = command.output().unwrap();
-    assert_eq!(output.status.code(), Some(i32::from(u8::from(Exit::Ok))), "{output:?}");
+    assert_eq!(output.status.code(), Some(i32::from(u8::from(exit))), "{output:?}");
     String::from_utf8(output.stdout).unwrap()
 }
 
@@ -35,14 +38,20 @@ fn filled() -> tempfile::TempDir {
     folder
 }
 
+fn entry(catalogue: &Value, name: &str) -> Value {
+    let entries = catalogue["datasets"].as_array().unwrap();
+    entries.iter().find(|entry| entry["dataset"] == name).unwrap().clone()
+}
+
+fn json(folder: &Path, exit: Exit) -> Value {
+    serde_json::from_str(&run(Some(folder), &["--json"], exit)).unwrap()
+}
+
 #[test]
 fn says_what_is_here_and_what_is_not() {
     let folder = filled();
-    let catalogue: Value = serde_json::from_str(&run(Some(folder.path()), &["--json"])).unwrap();
-    let state = |name: &str| {
-        let entries = catalogue["datasets"].as_array().unwrap();
-        entries.iter().find(|entry| entry["dataset"] == name).unwrap().clone()
-    };
+    let catalogue: Value = serde_json::from_str(&run(Some(folder.path()), &["--json"], Exit::Data)).unwrap();
+    let state = |name: &str| entry(&catalogue, name);
     let states = ["mnist", "cifar10", "pathmnist", "hft", "electricity", "meters", "synthetic"]
         .map(|name| state(name)["state"].clone());
     assert_eq!(states, ["subset", "broken", "subset", "substitute", "missing", "subset", "made-up"]);
@@ -68,7 +77,7 @@ fn says_what_is_here_and_what_is_not() {
 #[test]
 fn the_table_fits_a_terminal() {
     let folder = filled();
-    let text = run(None, &["--data", folder.path().to_str().unwrap()]);
+    let text = run(None, &["--data", folder.path().to_str().unwrap()], Exit::Data);
     for line in text.lines().filter(|line| !line.contains(folder.path().to_str().unwrap())) {
         assert!(line.chars().count() <= 100, "{line}");
     }
@@ -85,7 +94,7 @@ fn the_table_fits_a_terminal() {
 
 #[test]
 fn without_a_folder_it_says_how_to_name_one() {
-    let text = run(None, &[]);
+    let text = run(None, &[], Exit::Ok);
     assert!(
         text.starts_with(
             "No data folder: name one with --data DIR or EVENHAND_DATA. `--dataset synthetic` needs none.\n"
@@ -93,5 +102,60 @@ fn without_a_folder_it_says_how_to_name_one() {
         "{text}"
     );
     assert_eq!(text.matches("missing").count(), 6, "{text}");
-    assert!(run(None, &["--help"]).contains("train-images-idx3-ubyte"));
+    assert!(run(None, &["--help"], Exit::Ok).contains("train-images-idx3-ubyte"));
+}
+
+#[test]
+fn what_is_missing_is_no_failure_and_what_is_broken_keeps_its_checksums() {
+    let folder = tempdir().unwrap();
+    assert_eq!(entry(&json(folder.path(), Exit::Ok), "mnist")["state"], "missing");
+    let (images, labels) = mnist(3);
+    put_mnist(folder.path(), &images, &labels[..9]);
+    let found = entry(&json(folder.path(), Exit::Data), "mnist");
+    assert_eq!((&found["state"], found["files"].as_array().unwrap().len()), (&"broken".into(), 2));
+    assert_eq!(found["files"][1]["bytes"], 9);
+    // One of the two cannot even be read.
+    fs::remove_file(folder.path().join("mnist/train-images-idx3-ubyte")).unwrap();
+    fs::create_dir(folder.path().join("mnist/train-images-idx3-ubyte")).unwrap();
+    let found = entry(&json(folder.path(), Exit::Data), "mnist");
+    assert!(found["note"].as_str().unwrap().contains("here is a folder"), "{found}");
+    assert_eq!(found["files"].as_array().unwrap().len(), 1, "{found}");
+}
+
+#[test]
+fn a_folder_that_cannot_be_read_is_said() {
+    let folder = tempdir().unwrap();
+    let nowhere = folder.path().join("nowhere");
+    let problem = format!(
+        "the data folder {} cannot be read: No such file or directory (os error 2); \
+         name another with --data DIR or EVENHAND_DATA",
+        nowhere.display()
+    );
+    let text = run(Some(&nowhere), &[], Exit::Data);
+    assert!(text.starts_with(&format!("No data sets: {problem}\n")), "{text}");
+    let catalogue = json(&nowhere, Exit::Data);
+    assert_eq!(catalogue["problem"], problem);
+    assert_eq!(entry(&catalogue, "mnist")["state"], "missing");
+    assert_eq!(json(folder.path(), Exit::Ok)["problem"], Value::Null);
+}
+
+#[test]
+fn a_folder_need_not_be_text() {
+    let folder = tempdir().unwrap();
+    let folder = folder.path().join(OsStr::from_bytes(b"bad\xff"));
+    let (images, labels) = mnist(3);
+    put_mnist(&folder, &images, &labels);
+    let catalogue = json(&folder, Exit::Ok);
+    assert!(catalogue["folder"].as_str().unwrap().ends_with("bad\u{fffd}"), "{catalogue}");
+    assert_eq!(entry(&catalogue, "mnist")["samples"], 3);
+}
+
+#[test]
+fn files_in_different_places_are_all_listed() {
+    let folder = tempdir().unwrap();
+    let (images, labels) = mnist(3);
+    put(folder.path(), "mnist/train-images-idx3-ubyte", &images);
+    put(folder.path(), "train-labels-idx1-ubyte", &labels);
+    let found = entry(&json(folder.path(), Exit::Ok), "mnist");
+    assert_eq!((&found["samples"], found["files"].as_array().unwrap().len()), (&3.into(), 2), "{found}");
 }

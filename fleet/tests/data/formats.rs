@@ -136,6 +136,18 @@ fn the_training_split_is_preferred() {
 }
 
 #[test]
+fn a_packed_archive_is_unpacked() {
+    let archive = pathmnist("train", &[8, 0], CompressionMethod::Deflated);
+    let [plain, packed] =
+        [("pathmnist.npz", archive.clone()), ("pathmnist.npz.gz", gzip(&archive))].map(|(name, bytes)| {
+            let folder = tempdir().unwrap();
+            put(folder.path(), &format!("pathmnist/{name}"), &bytes);
+            load(Dataset::Pathmnist, folder.path()).unwrap()
+        });
+    assert_eq!(plain, packed);
+}
+
+#[test]
 fn order_books_have_a_column_for_each_sample() {
     let folder = tempdir().unwrap();
     put_fi2010(folder.path(), &fi2010(5));
