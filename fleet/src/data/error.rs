@@ -212,6 +212,17 @@ pub enum Flaw {
         /// What is there instead.
         found: String,
     },
+    /// A .npy member of a format that does not exist yet.
+    #[error("an .npy array of version {0}, expected 1 to 3")]
+    Version(u8),
+    /// A .npy member with other values than bytes.
+    #[error("values of type {0}, expected bytes ('|u1')")]
+    Type(String),
+    /// A .npy member whose first index runs fastest.
+    #[error(
+        "an array column by column ('fortran_order': True), expected row by row ('fortran_order': False)"
+    )]
+    Order,
     /// The head of a .npy member says something else than this program reads.
     #[error("the head of the array is not understood: {0}")]
     Head(String),

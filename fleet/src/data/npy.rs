@@ -25,7 +25,8 @@ pub(super) fn parse(source: &Source, mut bytes: Vec<u8>) -> Result<Array, DataEr
     let counted = match bytes.get(6) {
         Some(1) => 2,
         Some(2 | 3) => 4,
-        other => return Err(source.at_byte(6, Flaw::Head(format!("version {other:?}")))),
+        Some(other) => return Err(source.at_byte(6, Flaw::Version(*other))),
+        None => return Err(source.at_byte(6, Flaw::Length { wanted: 2, found: 0 })),
     };
     let short = |at: usize, wanted: usize| {
         let found = bytes.len().saturating_sub(at) as u64;
@@ -34,11 +35,10 @@ pub(super) fn parse(source: &Source, mut bytes: Vec<u8>) -> Result<Array, DataEr
     let length = bytes.get(8..8 + counted).ok_or_else(|| short(8, counted))?;
     let length = length.iter().rev().fold(0, |sum, byte| (sum << 8) | usize::from(*byte));
     let begin = 8 + counted;
-    let head = begin + length;
+    let head = begin.saturating_add(length);
     let text = bytes.get(begin..head).ok_or_else(|| short(begin, length))?;
     let text = String::from_utf8_lossy(text);
-    let shape = shape_of_bytes(&text)
-        .ok_or_else(|| source.at_byte(begin, Flaw::Head(text.trim().chars().take(120).collect())))?;
+    let shape = shape_of_bytes(&text).map_err(|flaw| source.at_byte(begin, flaw))?;
     let wanted = shape.iter().fold(1u64, |product, length| product.saturating_mul(*length as u64));
     let found = (bytes.len() - head) as u64;
     if wanted != found {
@@ -48,26 +48,26 @@ pub(super) fn parse(source: &Source, mut bytes: Vec<u8>) -> Result<Array, DataEr
     Ok(Array { shape, values: bytes, head })
 }
 
-/// The shape of `{'descr': '|u1', 'fortran_order': False, 'shape': (718, 28, 28, 3), }`; none if it says anything else.
-fn shape_of_bytes(head: &str) -> Option<Vec<usize>> {
+/// The shape of `{'descr': '|u1', 'fortran_order': False, 'shape': (718, 28, 28, 3), }`, or what else it says.
+fn shape_of_bytes(head: &str) -> Result<Vec<usize>, Flaw> {
+    let unknown = || Flaw::Head(head.trim().chars().take(120).collect());
     let after = |key: &str| {
         let rest = head.split_once(&format!("'{key}'"))?.1;
         Some(rest.trim_start().strip_prefix(':')?.trim_start())
     };
-    let descr = after("descr")?;
+    let descr = after("descr").ok_or_else(unknown)?;
     if !["'|u1'", "'u1'", "'<u1'"].iter().any(|bytes| descr.starts_with(bytes)) {
-        return None;
+        let (found, _) = descr.split_once(", 'fortran_order'").unwrap_or((descr, ""));
+        return Err(Flaw::Type(found.chars().take(40).collect()));
     }
-    if !after("fortran_order")?.starts_with("False") {
-        return None;
+    match after("fortran_order") {
+        Some(order) if order.starts_with("False") => {}
+        Some(order) if order.starts_with("True") => return Err(Flaw::Order),
+        _ => return Err(unknown()),
     }
-    let lengths = after("shape")?.strip_prefix('(')?.split_once(')')?.0;
-    lengths
-        .split(',')
-        .map(str::trim)
-        .filter(|length| !length.is_empty())
-        .map(|length| length.parse().ok())
-        .collect()
+    let lengths = || Some(after("shape")?.strip_prefix('(')?.split_once(')')?.0);
+    let lengths = lengths().ok_or_else(unknown)?.split(',').map(str::trim);
+    lengths.filter(|length| !length.is_empty()).map(|length| length.parse().map_err(|_| unknown())).collect()
 }
 
 #[cfg(test)]
@@ -79,13 +79,14 @@ mod tests {
         let head = |descr, order, shape| {
             shape_of_bytes(&format!("{{'descr': {descr}, 'fortran_order': {order}, 'shape': {shape}, }}"))
         };
-        assert_eq!(head("'|u1'", "False", "(2, 3)"), Some(vec![2, 3]));
-        assert_eq!(head("'|u1'", "False", "(7,)"), Some(vec![7]));
-        assert_eq!(head("'|u1'", "False", "()"), Some(vec![]));
-        assert_eq!(head("'<f4'", "False", "(2, 3)"), None);
-        assert_eq!(head("'|u1'", "True", "(2, 3)"), None);
-        assert_eq!(head("'|u1'", "False", "(2, -3)"), None);
-        assert_eq!(head("'|u1'", "False", "(2, 3"), None);
-        assert_eq!(shape_of_bytes("{}"), None);
+        assert_eq!(head("'|u1'", "False", "(2, 3)"), Ok(vec![2, 3]));
+        assert_eq!(head("'|u1'", "False", "(7,)"), Ok(vec![7]));
+        assert_eq!(head("'|u1'", "False", "()"), Ok(vec![]));
+        assert_eq!(head("'<f4'", "False", "(2, 3)"), Err(Flaw::Type("'<f4'".into())));
+        assert_eq!(head("'|u1'", "True", "(2, 3)"), Err(Flaw::Order));
+        for (order, shape) in [("False", "(2, -3)"), ("False", "(2, 3"), ("Maybe", "(2, 3)")] {
+            assert!(matches!(head("'|u1'", order, shape), Err(Flaw::Head(_))), "{order} {shape}");
+        }
+        assert_eq!(shape_of_bytes("{}"), Err(Flaw::Head("{}".into())));
     }
 }

@@ -27,12 +27,14 @@ pub(super) fn load(folder: &Path, request: &Request) -> Result<Pool, DataError> 
     let unpack = |error: zip::result::ZipError| archive.at_byte(0, Flaw::Packing(error.to_string()));
     let mut zip = ZipArchive::new(archive.open_archive()?).map_err(unpack)?;
     let names: Vec<String> = zip.file_names().filter_map(|name| Some(name.ok()?.into_owned())).collect();
-    let Some(split) =
-        ["train", "test"].into_iter().find(|split| names.contains(&format!("{split}_images.npy")))
-    else {
-        let wanted = "train_images.npy or test_images.npy".to_owned();
-        return Err(archive.at_byte(0, Flaw::Absent { wanted, found: list(&names) }));
+    let has = |split: &str, what: &str| names.contains(&format!("{split}_{what}.npy"));
+    let absent = |wanted: String| archive.at_byte(0, Flaw::Absent { wanted, found: list(&names) });
+    let Some(split) = ["train", "test"].into_iter().find(|split| has(split, "images")) else {
+        return Err(absent("train_images.npy or test_images.npy".into()));
     };
+    if !has(split, "labels") {
+        return Err(absent(format!("{split}_labels.npy")));
+    }
     let mut array = |name: String| -> Result<(Source, Array), DataError> {
         let member = Source::new(Dataset::Pathmnist, archive.path().join(&name));
         let content =
@@ -87,5 +89,5 @@ pub(super) fn load(folder: &Path, request: &Request) -> Result<Pool, DataError> 
 }
 
 fn list(names: &[String]) -> String {
-    if names.is_empty() { "no members".to_owned() } else { names.join(", ") }
+    if names.is_empty() { "none".to_owned() } else { names.join(", ").chars().take(200).collect() }
 }

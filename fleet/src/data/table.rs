@@ -42,7 +42,10 @@ pub(super) fn read(
         let position = head.iter().position(|name| names.contains(&name.trim_start_matches('\u{feff}')));
         position.ok_or_else(|| {
             let wanted = format!("column {}", names.join(" or "));
-            let found: String = head.join(", ").chars().take(200).collect();
+            let found: String = match head.is_empty() {
+                true => "none".into(),
+                false => head.join(", ").chars().take(200).collect(),
+            };
             source.at_line(1, Flaw::Absent { wanted, found })
         })
     };

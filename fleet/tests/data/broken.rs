@@ -139,8 +139,22 @@ fn broken_npz_archives() {
             "DIR/pathmnist.npz, byte 0: no train_images.npy or test_images.npy; there are val_images.npy{PATH}"
         )
     );
-    let lonely = said(&npz(&[("train_images.npy", images.clone())], CompressionMethod::Stored));
-    assert!(lonely.starts_with(&format!("{LABELS}, byte 0: cannot be unpacked (")), "{lonely}");
+    assert_eq!(
+        said(&npz(&[("train_images.npy", images.clone())], CompressionMethod::Stored)),
+        format!("DIR/pathmnist.npz, byte 0: no train_labels.npy; there are train_images.npy{PATH}")
+    );
+    assert_eq!(
+        said(&npz(&[], CompressionMethod::Stored)),
+        format!("DIR/pathmnist.npz, byte 0: no train_images.npy or test_images.npy; there are none{PATH}")
+    );
+    assert_eq!(
+        said(&archive(b"\x93NUMPY".to_vec(), labels.clone())),
+        format!("{IMAGES}, byte 6: 2 bytes should follow, there are 0{PATH}")
+    );
+    assert_eq!(
+        said(&archive(b"\x93NUMPY\x09\x00".to_vec(), labels.clone())),
+        format!("{IMAGES}, byte 6: an .npy array of version 9, expected 1 to 3{PATH}")
+    );
     assert_eq!(
         said(&archive(b"NUMPY".to_vec(), labels.clone())),
         format!(
@@ -159,13 +173,26 @@ fn broken_npz_archives() {
         said(&archive(npy("(99999999999, 28, 28, 3)", &[0; 9]), labels.clone())),
         format!("{IMAGES}, byte 128: 235199999997648 bytes should follow, there are 9{PATH}")
     );
-    let floats = String::from_utf8_lossy(&npy("(1, 28, 28, 3)", &[])).replace("|u1", "<f4");
-    let floats = [b"\x93", floats.trim_start_matches('\u{fffd}').as_bytes(), &[0; 9408]].concat();
+    let other = |word: &str, instead: &str| {
+        let array = String::from_utf8_lossy(&npy("(1, 28, 28, 3)", &[])).replace(word, instead);
+        [b"\x93", array.trim_start_matches('\u{fffd}').as_bytes(), &[0; 9408]].concat()
+    };
     assert_eq!(
-        said(&archive(floats, labels.clone())),
+        said(&archive(other("|u1", "<f4"), labels.clone())),
+        format!("{IMAGES}, byte 10: values of type '<f4', expected bytes ('|u1'){PATH}")
+    );
+    assert_eq!(
+        said(&archive(other("False", "True "), labels.clone())),
+        format!(
+            "{IMAGES}, byte 10: an array column by column ('fortran_order': True), \
+             expected row by row ('fortran_order': False){PATH}"
+        )
+    );
+    assert_eq!(
+        said(&archive(npy("(1, -28, 28, 3)", &[]), labels.clone())),
         format!(
             "{IMAGES}, byte 10: the head of the array is not understood: \
-             {{'descr': '<f4', 'fortran_order': False, 'shape': (1, 28, 28, 3), }}{PATH}"
+             {{'descr': '|u1', 'fortran_order': False, 'shape': (1, -28, 28, 3), }}{PATH}"
         )
     );
     assert_eq!(
@@ -259,6 +286,7 @@ fn broken_loads() {
              get all of it from https://data.open-power-system-data.org/time_series/2020-10-06"
         )
     );
+    assert_eq!(said(""), format!("{FILE}, line 1: no column utc_timestamp; there are none{OPSD}"));
 }
 
 #[test]
