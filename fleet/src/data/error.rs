@@ -188,6 +188,26 @@ pub enum Flaw {
         /// Counted from 1.
         column: usize,
     },
+    /// A number that no such meter shows.
+    #[error("{found} in column {column} is no {quantity}: those lie between {low} and {high}")]
+    Implausible {
+        /// What is there.
+        found: String,
+        /// Counted from 1.
+        column: usize,
+        /// What it should be.
+        quantity: &'static str,
+        /// The lowest that is believed.
+        low: String,
+        /// The highest.
+        high: String,
+    },
+    /// A time at which nobody recorded this.
+    #[error("{found:?} is no time of a recording: those lie between 1970 and 2099")]
+    Era {
+        /// What is there.
+        found: String,
+    },
     /// Text where a time should be.
     #[error("{found:?} is no time such as 2015-01-01T00:00:00Z")]
     Time {

@@ -12,6 +12,9 @@ const CLASSES: u32 = 3;
 /// The largest training file has rows of about 6 MB.
 const LINE_BYTES_MAX: u64 = 64 << 20;
 
+/// Some editors begin a text with it.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// What must be said of the substitute, wherever it is used.
 pub(super) const SUBSTITUTE: &str = "Bitstamp substitute, not FI-2010";
 
@@ -88,7 +91,12 @@ impl Rows {
         match line.read_until(b'\n', &mut self.text) {
             Err(error) => Err(self.source.failed(Place::Line(self.line), &error)),
             Ok(read) if read as u64 == LINE_BYTES_MAX => Err(self.source.at_line(self.line, Flaw::Bomb)),
-            Ok(read) => Ok(read > 0),
+            Ok(read) => {
+                if self.line == 1 && self.text.starts_with(BYTE_ORDER_MARK) {
+                    self.text.drain(..BYTE_ORDER_MARK.len());
+                }
+                Ok(read > 0)
+            }
         }
     }
 

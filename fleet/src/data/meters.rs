@@ -9,7 +9,7 @@ use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
 use super::files::{self, Source};
-use super::table::{self, Columns};
+use super::table::{self, Columns, Quantity};
 use super::windows::{Cut, Samples};
 use super::{Answers, DataError, Dataset, Pool, Request};
 use crate::experiment::setup::AsPublished;
@@ -23,6 +23,8 @@ const COLUMNS: Columns = Columns {
     owner: Some("LCLid"),
     time: &["tstp", "DateTime"],
     value: &["energy(kWh/hh)", "KWH/hh (per half hour)"],
+    // 2 MW: no household, whether it takes or gives.
+    quantity: Quantity { name: "kWh in half an hour", low: -1000.0, high: 1000.0 },
 };
 
 /// The files that are there.

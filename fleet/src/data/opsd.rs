@@ -6,7 +6,7 @@ use evenhand_node::reading::Reading;
 use evenhand_node::source::time::{TimeFormat, iso_text};
 
 use super::files::{self, Source};
-use super::table::{self, Columns};
+use super::table::{self, Columns, Quantity};
 use super::windows::{Cut, Samples};
 use super::{Answers, DataError, Dataset, Flaw, Pool, Request};
 use crate::experiment::setup::AsPublished;
@@ -17,6 +17,9 @@ const DAY: usize = 96;
 /// As published; and a file with the same index from another publisher.
 const NAMES: [&str; 2] = ["time_series_15min_singleindex.csv", "de_load_15min_opsd_index.csv"];
 const LOADS: [&str; 2] = ["DE_load_actual_entsoe_transparency", "DE_load_MW"];
+
+/// Germany never took a tenth of the highest that is believed.
+const LOAD: Quantity = Quantity { name: "load in MW", low: 0.0, high: 1e6 };
 
 /// What must be said of the other publisher's file, wherever it is used.
 pub(super) const SUBSTITUTE: &str = "German load as SMARD publishes it, not OPSD's revision";
@@ -73,7 +76,7 @@ pub(super) fn load(folder: &Path, request: &Request) -> Result<Pool, DataError> 
 
 /// All readings in the order of time. A time names the beginning of an interval in the file, and its end here.
 fn read(source: &Source) -> Result<Vec<Reading>, DataError> {
-    let columns = Columns { owner: None, time: &["utc_timestamp"], value: &LOADS };
+    let columns = Columns { owner: None, time: &["utc_timestamp"], value: &LOADS, quantity: LOAD };
     let mut readings: Vec<Reading> = Vec::new();
     table::read(source, &columns, |line| {
         let Some(reading) = line.reading(STEP_MS) else { return Ok(()) };

@@ -290,6 +290,55 @@ fn broken_loads() {
 }
 
 #[test]
+fn what_cannot_be_a_load_or_a_date_is_refused() {
+    let said = |time: &str, load: &str| {
+        let folder = tempdir().unwrap();
+        let text = opsd(1500, "DE_load_MW") + &format!("{time},1,{load}\n");
+        put(folder.path(), "electricity/de_load_15min_opsd_index.csv", text.as_bytes());
+        load_or_complaint(Dataset::Electricity, folder.path())
+    };
+    const LINE: &str = "DIR/electricity/de_load_15min_opsd_index.csv, line 1502";
+    let (soon, era) = ("2099-12-31T23:45:00Z", "is no time of a recording: those lie between 1970 and 2099");
+    for load in ["0", "1000000", "", "NULL"] {
+        assert_eq!(said(soon, load), "", "{load}");
+    }
+    for load in ["1e308", "-1", "1000000.1"] {
+        let expected =
+            format!("{LINE}: {load} in column 3 is no load in MW: those lie between 0 and 1000000{OPSD}");
+        assert_eq!(said(soon, load), expected);
+    }
+    for time in
+        ["2100-01-01T00:00:00Z", "9999-12-31T23:45:00Z", "0000-01-01T00:00:00Z", "1969-12-31T23:45:00Z"]
+    {
+        assert_eq!(said(time, "1"), format!("{LINE}: {time:?} {era}{OPSD}"));
+    }
+
+    let said = |value: &str| {
+        let folder = tempdir().unwrap();
+        put(
+            folder.path(),
+            "MAC000002.csv",
+            meter("MAC000002", 1500, |at| if at == 7 { value.into() } else { steady(at) }).as_bytes(),
+        );
+        load_or_complaint(Dataset::Meters, folder.path())
+    };
+    for value in ["-1000", "1000"] {
+        assert_eq!(said(value), "", "{value}");
+    }
+    for value in ["-1000.5", "1e300"] {
+        let expected = format!(
+            "DIR/MAC000002.csv, line 9: {value} in column 3 is no kWh in half an hour: those lie between -1000 and 1000{LONDON}"
+        );
+        assert_eq!(said(value), expected);
+    }
+}
+
+/// Empty if it loads.
+fn load_or_complaint(dataset: Dataset, folder: &Path) -> String {
+    load(dataset, folder).map_or_else(|_| complaint(dataset, folder), |_| String::new())
+}
+
+#[test]
 fn what_lies_there_and_cannot_be_used_is_not_called_missing() {
     const IMAGES: &str = "mnist/train-images-idx3-ubyte";
     let said = |lay: &dyn Fn(&Path)| {

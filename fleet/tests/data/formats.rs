@@ -148,6 +148,25 @@ fn a_packed_archive_is_unpacked() {
 }
 
 #[test]
+fn a_byte_order_mark_is_no_data() {
+    let [plain, marked] = ["", "\u{feff}"].map(|mark| {
+        let folder = tempdir().unwrap();
+        put(
+            folder.path(),
+            "hft/Train_Dst_NoAuction_ZScore_CF_3.txt",
+            (mark.to_owned() + &fi2010(5).join("\n")).as_bytes(),
+        );
+        put(
+            folder.path(),
+            "electricity/de_load_15min_opsd_index.csv",
+            (mark.to_owned() + &opsd(1400, "DE_load_MW")).as_bytes(),
+        );
+        [Dataset::Hft, Dataset::Electricity].map(|dataset| load(dataset, folder.path()).unwrap())
+    });
+    assert_eq!(plain, marked);
+}
+
+#[test]
 fn order_books_have_a_column_for_each_sample() {
     let folder = tempdir().unwrap();
     put_fi2010(folder.path(), &fi2010(5));
