@@ -208,6 +208,26 @@ pub enum Flaw {
         /// What is there.
         found: String,
     },
+    /// A reading of nobody.
+    #[error("nothing in column {column}, which says whose reading this is")]
+    Nobody {
+        /// Counted from 1.
+        column: usize,
+    },
+    /// Two readings of one meter at one time.
+    #[error("{owner} has {found} at {time}, but {other} says {before}")]
+    Contradiction {
+        /// Whose.
+        owner: String,
+        /// When.
+        time: String,
+        /// What is there.
+        found: String,
+        /// The other file and line.
+        other: String,
+        /// What is there.
+        before: String,
+    },
     /// Text where a time should be.
     #[error("{found:?} is no time such as 2015-01-01T00:00:00Z")]
     Time {

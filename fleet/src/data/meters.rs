@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use evenhand_node::reading::Reading;
+use evenhand_node::source::time::iso_text;
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
@@ -11,7 +12,7 @@ use rand_chacha::ChaCha8Rng;
 use super::files::{self, Source};
 use super::table::{self, Columns, Quantity};
 use super::windows::{Cut, Samples};
-use super::{Answers, DataError, Dataset, Pool, Request};
+use super::{Answers, DataError, Dataset, Flaw, Pool, Request};
 use crate::experiment::setup::AsPublished;
 
 /// Samples begin after two weeks.
@@ -42,15 +43,20 @@ pub(super) fn load(folder: &Path, request: &Request) -> Result<Pool, DataError> 
     if request.as_published == AsPublished::Paper {
         paths.shuffle(&mut ChaCha8Rng::seed_from_u64(request.seed));
     }
+    let sources: Vec<Source> = paths.into_iter().map(|path| Source::new(Dataset::Meters, path)).collect();
     let samples_max = request.samples_max.div_ceil(request.owners_max.max(1)).max(1);
     let mut samples = Samples::default();
     let mut owners = Vec::new();
     let mut left_out = Vec::new();
-    for path in &paths {
+    // A household may be in several files: its readings wait until the last of them is read.
+    let mut waiting = BTreeMap::new();
+    for (number, complete) in last_seen(&sources)?.into_iter().enumerate() {
         if owners.len() >= request.owners_max.max(1) {
             break;
         }
-        for (owner, readings) in households(&Source::new(Dataset::Meters, path.clone()))? {
+        collect(&sources, number, &mut waiting)?;
+        for owner in complete {
+            let readings = series(&sources, &owner, waiting.remove(&owner).unwrap_or_default())?;
             let zeros = readings.iter().filter(|reading| reading.value == 0.0).count();
             if readings.len() < READINGS_MIN || zeros * 2 > readings.len() {
                 left_out.push(owner);
@@ -81,18 +87,62 @@ pub(super) fn load(folder: &Path, request: &Request) -> Result<Pool, DataError> 
     })
 }
 
-/// The readings of each household in a file, in the order of time; a line that repeats a time is dropped.
-fn households(source: &Source) -> Result<BTreeMap<String, Vec<Reading>>, DataError> {
-    let mut households: BTreeMap<String, Vec<Reading>> = BTreeMap::new();
-    table::read(source, &COLUMNS, |line| {
+/// By file: the households that are in it and in no later one, in the order of their names.
+fn last_seen(sources: &[Source]) -> Result<Vec<Vec<String>>, DataError> {
+    let mut last: BTreeMap<String, usize> = BTreeMap::new();
+    for (number, source) in sources.iter().enumerate() {
+        // Lines of one household follow each other.
+        let mut latest = String::new();
+        table::owners(source, &COLUMNS, |owner| {
+            if owner != latest {
+                latest = owner.to_owned();
+                last.insert(latest.clone(), number);
+            }
+        })?;
+    }
+    let mut households = vec![Vec::new(); sources.len()];
+    last.into_iter().for_each(|(owner, number)| households[number].push(owner));
+    Ok(households)
+}
+
+/// A reading, and where it is from.
+#[derive(Debug, Clone, Copy)]
+struct Origin {
+    reading: Reading,
+    file: u32,
+    line: u32,
+}
+
+/// Adds the readings of a file to those of its households.
+fn collect(
+    sources: &[Source],
+    number: usize,
+    households: &mut BTreeMap<String, Vec<Origin>>,
+) -> Result<(), DataError> {
+    table::read(&sources[number], &COLUMNS, |line| {
         if let Some(reading) = line.reading(0) {
-            households.entry(line.owner).or_default().push(reading);
+            let origin = Origin { reading, file: number as u32, line: line.number as u32 };
+            households.entry(line.owner).or_default().push(origin);
         }
         Ok(())
-    })?;
-    for readings in households.values_mut() {
-        readings.sort_by_key(|reading| reading.time_ms);
-        readings.dedup_by_key(|reading| reading.time_ms);
+    })
+}
+
+/// All readings of a household in the order of time; what is said twice counts once.
+fn series(sources: &[Source], owner: &str, mut readings: Vec<Origin>) -> Result<Vec<Reading>, DataError> {
+    readings.sort_by_key(|origin| origin.reading.time_ms);
+    let agree =
+        |a: &Origin, b: &Origin| a.reading.time_ms != b.reading.time_ms || a.reading.value == b.reading.value;
+    if let Some([before, found]) = readings.windows(2).find(|pair| !agree(&pair[0], &pair[1])) {
+        let flaw = Flaw::Contradiction {
+            owner: owner.to_owned(),
+            time: iso_text(found.reading.time_ms),
+            found: found.reading.value.to_string(),
+            other: format!("{}, line {},", sources[before.file as usize].path().display(), before.line),
+            before: before.reading.value.to_string(),
+        };
+        return Err(sources[found.file as usize].at_line(u64::from(found.line), flaw));
     }
-    Ok(households)
+    readings.dedup_by_key(|origin| origin.reading.time_ms);
+    Ok(readings.iter().map(|origin| origin.reading).collect())
 }

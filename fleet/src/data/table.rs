@@ -54,8 +54,21 @@ pub(super) fn read(
     while let Some(number) = table.advance()? {
         let time_ms = table.time_ms(number)?;
         let value = table.value(number, &columns.quantity)?;
-        let owner = table.owner_at.map(|at| table.cell(at).into_owned()).unwrap_or_default();
+        let owner = table.owner(number)?.into_owned();
         visit(Line { number, owner, time_ms, value })?;
+    }
+    Ok(())
+}
+
+/// Hands the owner of every line of a file to `visit`.
+pub(super) fn owners(
+    source: &Source,
+    columns: &Columns,
+    mut visit: impl FnMut(&str),
+) -> Result<(), DataError> {
+    let mut table = Table::open(source, columns)?;
+    while let Some(number) = table.advance()? {
+        visit(&table.owner(number)?);
     }
     Ok(())
 }
@@ -102,6 +115,17 @@ impl<'a> Table<'a> {
 
     fn cell(&self, at: usize) -> Cow<'_, str> {
         String::from_utf8_lossy(self.record.get(at).unwrap_or_default())
+    }
+
+    /// Whose line this is; empty where nobody owns the file.
+    fn owner(&self, number: u64) -> Result<Cow<'_, str>, DataError> {
+        match self.owner_at.map(|at| (at, self.cell(at))) {
+            None => Ok(Cow::default()),
+            Some((at, owner)) if owner.is_empty() => {
+                Err(self.source.at_line(number, Flaw::Nobody { column: at + 1 }))
+            }
+            Some((_, owner)) => Ok(owner),
+        }
     }
 
     fn time_ms(&self, number: u64) -> Result<i64, DataError> {

@@ -5,4 +5,5 @@ mod broken;
 mod command;
 mod fixtures;
 mod formats;
+mod households;
 mod real;
