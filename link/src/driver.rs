@@ -10,15 +10,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
-use evenhand_protocol::chunk::{Assembler, PAYLOAD_BYTES_MIN, Sent, Transfer};
+use evenhand_protocol::chunk::{Assembler, ChunkError, Sent};
 use evenhand_protocol::envelope;
-use evenhand_protocol::identity::Digest;
 use evenhand_protocol::limits::Limits;
 use evenhand_protocol::message::{Answer, Message, Missing, Order};
 use rumqttc::{
-    AsyncClient, ConnectReturnCode, ConnectionError, Event, EventLoop, LastWill, MqttOptions, Packet,
-    Publish, QoS, Request, StateError, SubAck, Subscribe, SubscribeFilter, SubscribeReasonCode,
-    TlsConfiguration, Transport,
+    AsyncClient, ConnectReturnCode, ConnectionError, Event, EventLoop, Packet, Publish, QoS, Request,
+    StateError, SubAck, Subscribe, SubscribeFilter, SubscribeReasonCode,
 };
 use tokio::sync::mpsc::{self, UnboundedSender};
 use tokio::sync::{Mutex as AsyncMutex, Semaphore};
@@ -26,22 +24,17 @@ use tokio::time;
 
 use crate::backoff::{self, Backoff};
 use crate::events::{Events, LinkEvent, Malformed};
-use crate::options::{LinkOptions, Outgoing};
+use crate::members::{Members, PACKET_OVERHEAD_BYTES};
+use crate::options::LinkOptions;
 use crate::outbox::Outbox;
 use crate::shared::{COURIERS, Inbox, Receiving, Shared, WINDOW, locked};
-use crate::{Broker, LinkError, Tls, TlsFiles, resend};
-
-/// Packet ids in use at a time: more than the window, so that a broker may acknowledge out of order.
-const PACKET_IDS: u16 = 100;
+use crate::{LinkError, resend};
 
 /// Room for the window, for acknowledgements that were held back, and a goodbye.
 const REQUESTS_MAX: usize = 1 << 16;
 
 /// How long a connection may take to be made, and a packet to be written: a slow line needs a while for 120 KiB.
 const NETWORK_TIMEOUT: Duration = Duration::from_secs(30);
-
-/// What MQTT adds to a payload at most: the topic, and a few bytes.
-const PACKET_OVERHEAD_BYTES: usize = (64 << 10) + 16;
 
 pub(crate) fn start(options: LinkOptions) -> Result<(Outbox, Events), LinkError> {
     let members = Members::new(&options)?;
@@ -56,6 +49,7 @@ pub(crate) fn start(options: LinkOptions) -> Result<(Outbox, Events), LinkError>
         turn: AsyncMutex::default(),
         couriers: Arc::new(Semaphore::new(COURIERS)),
         sent: Mutex::new(Sent::new(options.sent_bytes_max)),
+        allowance: Mutex::default(),
         receiving: Mutex::new(Receiving {
             assembler: Assembler::new(options.limits, resend_after_ms),
             watched: false,
@@ -86,82 +80,6 @@ pub(crate) fn start(options: LinkOptions) -> Result<(Outbox, Events), LinkError>
     let task = tokio::spawn(driver.run()).abort_handle();
     shared.driver.get_or_init(|| task);
     Ok((outbox, Events { broker: options.broker, shared, queue, early: VecDeque::new() }))
-}
-
-/// The members of the broker's cluster, and which of them it is the turn of.
-struct Members {
-    options: Vec<MqttOptions>,
-    turn: usize,
-}
-
-impl Members {
-    /// Clients begin with different members, each always with the same, so that a cluster shares them out.
-    fn new(options: &LinkOptions) -> Result<Self, LinkError> {
-        let several = options.broker.members().nth(1).is_some();
-        let all = options.broker.members().zip(1..).map(|(member, number)| {
-            // RabbitMQ keeps even a short-lived session on one member, and refuses its name elsewhere while that
-            // member is down.
-            let client_id = match several && !options.persistent {
-                true => &format!("{}-{number}", options.client_id),
-                false => &options.client_id,
-            };
-            mqtt_options(options, &member, client_id)
-        });
-        let all: Vec<MqttOptions> = all.collect::<Result<_, _>>()?;
-        let turn = usize::from(Digest::of(options.client_id.as_bytes()).0[0]) % all.len();
-        Ok(Self { options: all, turn })
-    }
-
-    fn current(&self) -> MqttOptions {
-        self.options[self.turn].clone()
-    }
-
-    fn next(&mut self) -> MqttOptions {
-        self.turn = (self.turn + 1) % self.options.len();
-        self.current()
-    }
-}
-
-fn mqtt_options(options: &LinkOptions, member: &Broker, client_id: &str) -> Result<MqttOptions, LinkError> {
-    let mut mqtt = plain_options(member, options.tls.as_ref(), client_id)?;
-    mqtt.set_clean_session(!options.persistent)
-        .set_keep_alive(options.keep_alive.max(Duration::from_secs(1)))
-        .set_inflight(PACKET_IDS)
-        // Others may cut their messages otherwise than we do.
-        .set_max_packet_size(
-            options.limits.message_bytes_max.saturating_add(PACKET_OVERHEAD_BYTES),
-            options.payload_bytes_max.max(PAYLOAD_BYTES_MIN).saturating_add(PACKET_OVERHEAD_BYTES),
-        );
-    if let Some(will) = &options.will {
-        mqtt.set_last_will(last_will(will, options.payload_bytes_max)?);
-    }
-    Ok(mqtt)
-}
-
-/// How to reach a broker with rumqttc itself: for what is said outside of the federation, e.g. by meters.
-pub fn plain_options(broker: &Broker, tls: Option<&Tls>, client_id: &str) -> Result<MqttOptions, LinkError> {
-    if client_id.is_empty() {
-        return Err(LinkError::ClientId);
-    }
-    let mut mqtt = MqttOptions::new(client_id, broker.host(), broker.port());
-    if let Some((user, password)) = broker.credentials() {
-        mqtt.set_credentials(user, password);
-    }
-    if broker.encrypted() {
-        let tls = tls.cloned().map_or_else(|| Tls::load(&TlsFiles::default()), Ok)?;
-        mqtt.set_transport(Transport::Tls(TlsConfiguration::Rustls(tls.0)));
-    }
-    Ok(mqtt)
-}
-
-fn last_will(will: &Outgoing, payload_bytes_max: usize) -> Result<LastWill, LinkError> {
-    let transfer = Transfer::new(envelope::encode(&will.message), payload_bytes_max)?;
-    match transfer.chunk(0) {
-        Some(packet) if transfer.count() == 1 => {
-            Ok(LastWill::new(&will.topic, packet, QoS::AtLeastOnce, will.retain))
-        }
-        _ => Err(LinkError::NotKeepable { topic: will.topic.clone(), chunks: transfer.count() }),
-    }
 }
 
 struct Driver {
@@ -322,6 +240,12 @@ impl Driver {
         if bytes == 0 {
             return;
         }
+        let retained = packet.retain;
+        let bytes_max = self.limits.message_bytes_max;
+        // No message within the limit has so long a packet, however it is cut: it is not even looked at.
+        if bytes > bytes_max.saturating_add(PACKET_OVERHEAD_BYTES) {
+            return self.malformed(packet.topic, retained, ChunkError::TooLong { bytes, bytes_max }.into());
+        }
         let mut receiving = locked(&shared.receiving);
         match receiving.assembler.accept(&packet.topic, &packet.payload, shared.now_ms()) {
             Ok(None) => {
@@ -336,15 +260,15 @@ impl Driver {
                 Ok(decoded) => {
                     self.deliver(LinkEvent::Message { topic: packet.topic, message: decoded }, message.len());
                 }
-                Err(error) => self.malformed(packet.topic, error.into()),
+                Err(error) => self.malformed(packet.topic, retained, error.into()),
             },
-            Err(error) => self.malformed(packet.topic, error.into()),
+            Err(error) => self.malformed(packet.topic, retained, error.into()),
         }
     }
 
-    fn malformed(&self, topic: String, error: Malformed) {
+    fn malformed(&self, topic: String, retained: bool, error: Malformed) {
         let bytes = topic.len();
-        self.deliver(LinkEvent::Malformed { topic, error }, bytes);
+        self.deliver(LinkEvent::Malformed { topic, retained, error }, bytes);
     }
 
     fn deliver(&self, event: LinkEvent, bytes: usize) {

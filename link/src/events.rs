@@ -35,6 +35,8 @@ pub enum LinkEvent {
     Malformed {
         /// Where.
         topic: String,
+        /// Whether the broker keeps them, so that they come again with every subscription.
+        retained: bool,
         /// What is wrong with them.
         error: Malformed,
     },
@@ -49,6 +51,19 @@ pub enum Malformed {
     /// The message cannot be decoded.
     #[error(transparent)]
     Envelope(#[from] evenhand_protocol::envelope::DecodeError),
+}
+
+impl Malformed {
+    /// Whether there is nothing wrong but the length, which is beyond what the receiver takes.
+    pub fn is_too_long(&self) -> bool {
+        use evenhand_protocol::chunk::ChunkError;
+        use evenhand_protocol::envelope::DecodeError;
+        matches!(
+            self,
+            Self::Chunk(ChunkError::TooLong { .. } | ChunkError::TooMany { .. })
+                | Self::Envelope(DecodeError::TooLong { .. })
+        )
+    }
 }
 
 /// The receiving side of a link. Dropping it ends the link without a goodbye.

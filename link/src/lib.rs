@@ -15,6 +15,7 @@ mod broker;
 mod driver;
 mod error;
 mod events;
+mod members;
 mod options;
 mod outbox;
 mod resend;
@@ -24,9 +25,9 @@ pub mod testing;
 mod tls;
 
 pub use broker::{Broker, BrokerError};
-pub use driver::plain_options;
 pub use error::LinkError;
 pub use events::{Events, LinkEvent, Malformed};
+pub use members::plain_options;
 pub use options::{LinkOptions, Outgoing};
 pub use outbox::{Outbox, Traffic};
 pub use tls::{Tls, TlsError, TlsFiles};

@@ -43,6 +43,7 @@ impl Outbox {
         }
         let _turn = self.shared.turn.lock().await;
         locked(&self.shared.sent).note(topic, &transfer);
+        locked(&self.shared.allowance).renew(topic, transfer.count());
         for packet in transfer.chunks() {
             self.send(topic, packet, retain).await?;
         }
@@ -56,6 +57,13 @@ impl Outbox {
         }
         let _turn = self.shared.turn.lock().await;
         self.send(topic, Vec::new(), true).await
+    }
+
+    /// As [`clear`](Self::clear), for what others left there: said once, for a broker may drop those who say what its
+    /// rules forbid, and must not be told again with the next connection.
+    pub fn sweep(&self, topic: &str) {
+        // An error means that the link is closed.
+        let _closed = self.shared.client.try_publish(topic, QoS::AtMostOnce, true, Vec::new());
     }
 
     /// Payload bytes up and down since the link was made.
@@ -98,6 +106,9 @@ impl Outbox {
         // Each chunk once, however often it is asked for; honest requests are sorted.
         let wanted = (0..transfer.count()).filter(|index| missing.chunks.binary_search(index).is_ok());
         for packet in wanted.filter_map(|index| transfer.chunk(index)) {
+            if !locked(&self.shared.allowance).take(topic) {
+                break;
+            }
             self.send(topic, packet, false).await?;
         }
         Ok(())

@@ -1,5 +1,7 @@
 //! Which topic answers which: lost chunks of a task are asked for on `update`, those of an update on `task`.
 
+use std::collections::BTreeMap;
+
 use evenhand_protocol::message::{Answer, Message, Missing, Order};
 use evenhand_protocol::topic::Channel;
 
@@ -24,11 +26,47 @@ pub(crate) fn request(topic: &str, missing: Missing) -> Option<(String, Message)
     Some((topic, message))
 }
 
+/// How often a message may be sent again on its topic, all its chunks together: as often as a receiver asks in vain.
+const REPETITIONS_MAX: u32 = 4;
+
+/// Chunks that may still be sent again, by topic: a request of a few bytes must not fetch a model without end.
+#[derive(Debug, Default)]
+pub(crate) struct Allowance(BTreeMap<String, u32>);
+
+impl Allowance {
+    /// A message of so many chunks went out on `topic`.
+    pub(crate) fn renew(&mut self, topic: &str, chunks: u16) {
+        let fresh = REPETITIONS_MAX * u32::from(chunks);
+        match self.0.get_mut(topic) {
+            Some(left) => *left = fresh.max(*left),
+            None if chunks > 1 => drop(self.0.insert(topic.to_owned(), fresh)),
+            None => {}
+        }
+    }
+
+    /// Whether one more chunk may be sent again on `topic`.
+    pub(crate) fn take(&mut self, topic: &str) -> bool {
+        let left = self.0.get_mut(topic).filter(|left| **left > 0);
+        left.map(|left| *left -= 1).is_some()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use evenhand_protocol::chunk::TransferId;
+
+    #[test]
+    fn a_message_is_repeated_four_times_and_no_more_until_the_next() {
+        let mut allowance = Allowance::default();
+        let mut fetched = |chunks: u16| {
+            allowance.renew("t", chunks);
+            assert!(!allowance.take("other"));
+            std::iter::from_fn(|| allowance.take("t").then_some(())).count()
+        };
+        assert_eq!([fetched(1), fetched(3), fetched(1), fetched(2)], [0, 12, 4, 8]);
+    }
 
     #[test]
     fn each_side_asks_where_the_other_listens() {

@@ -9,6 +9,8 @@ use rumqttc::{AsyncClient, Publish, QoS};
 use tokio::sync::{Mutex as AsyncMutex, Semaphore};
 use tokio::task::AbortHandle;
 
+use crate::resend::Allowance;
+
 /// Packets that may be on their way without the broker's acknowledgement.
 pub(crate) const WINDOW: u32 = 32;
 
@@ -27,6 +29,7 @@ pub(crate) struct Shared {
     pub(crate) turn: AsyncMutex<()>,
     pub(crate) couriers: Arc<Semaphore>,
     pub(crate) sent: Mutex<Sent>,
+    pub(crate) allowance: Mutex<Allowance>,
     pub(crate) receiving: Mutex<Receiving>,
     pub(crate) inbox: Inbox,
     pub(crate) connected: AtomicBool,

@@ -37,7 +37,7 @@ async fn message(events: &mut Events) -> (String, Message) {
     loop {
         match events.next().await.unwrap() {
             LinkEvent::Message { topic, message } => return (topic, message),
-            LinkEvent::Malformed { topic, error } => panic!("malformed on {topic}: {error}"),
+            LinkEvent::Malformed { topic, error, .. } => panic!("malformed on {topic}: {error}"),
             LinkEvent::Connected { .. } | LinkEvent::Lost { .. } => {}
         }
     }
@@ -331,6 +331,66 @@ async fn foreign_bytes_are_reported_and_do_no_harm() {
     assert_eq!(errors.len(), 2, "{errors:?}");
     assert!(errors[1].contains("version 2") && errors[1].contains("speaks 1"), "{errors:?}");
     polling.abort();
+}
+
+#[tokio::test]
+async fn a_packet_that_is_too_long_is_refused_and_ends_nothing() {
+    let broker = Mosquitto::start();
+    let (client, mut stranger) = stranger(&broker);
+    let publish = async |client: &AsyncClient, retain: bool| {
+        client.publish(STATUS, QoS::AtLeastOnce, retain, vec![7; 300_000]).await.unwrap();
+    };
+    publish(&client, true).await;
+    while !matches!(stranger.poll().await.unwrap(), Event::Incoming(Packet::PubAck(_))) {}
+    let polling = tokio::spawn(async move { while stranger.poll().await.is_ok() {} });
+    let limits = Limits { message_bytes_max: 1000, ..Limits::default() };
+    let strict = LinkOptions { limits, ..options(&broker, "coordinator", &[STATUS]) };
+    let (coordinator, mut statuses) = linked(strict.clone()).await;
+    let mut next = async || match statuses.next().await.unwrap() {
+        LinkEvent::Connected { .. } => "connected".to_owned(),
+        LinkEvent::Malformed { retained, error, .. } => {
+            assert!(error.is_too_long(), "{error}");
+            format!("{} {error}", if retained { "kept:" } else { "now:" })
+        }
+        LinkEvent::Message { .. } => "message".to_owned(),
+        LinkEvent::Lost { cause } => cause,
+    };
+    let too_long = "a message of 300000 bytes exceeds the limit of 1000";
+    assert_eq!(next().await, "connected");
+    assert_eq!(next().await, format!("kept: {too_long}"));
+    publish(&client, false).await;
+    assert_eq!(next().await, format!("now: {too_long}"));
+    // The link can have it removed, so that it does not come again.
+    coordinator.sweep(STATUS);
+    coordinator.publish(STATUS, &dead(1), false).await.unwrap();
+    assert_eq!(next().await, "message");
+    let (_later, mut statuses) = linked(LinkOptions { client_id: "later".into(), ..strict }).await;
+    coordinator.publish(STATUS, &dead(2), false).await.unwrap();
+    assert_eq!(message(&mut statuses).await.1, dead(2), "nothing before it");
+    polling.abort();
+}
+
+#[tokio::test]
+async fn a_message_is_not_fetched_again_without_end() {
+    let broker = Mosquitto::start();
+    let small = LinkOptions { payload_bytes_max: 1000, ..options(&broker, "coordinator", &[UPDATE]) };
+    let (coordinator, mut events) = linked(small).await;
+    let model = long_message(5000);
+    coordinator.publish(TASK, &model, false).await.unwrap();
+    let before = coordinator.traffic().bytes_up;
+    let transfer = Transfer::new(envelope::encode(&model), 1000).unwrap();
+    let (node, _tasks) = linked(options(&broker, "node", &[])).await;
+    let wish = Missing { transfer: transfer.id(), chunks: (0..transfer.count()).collect() };
+    for round in 0..20 {
+        node.publish(UPDATE, &Message::Answer(Answer::Resend(wish.clone())), false).await.unwrap();
+        node.publish(UPDATE, &numbered(round), false).await.unwrap();
+        assert_eq!(number(&message(&mut events).await.1), round);
+        // Whatever was asked for before is queued when this is.
+        coordinator.publish(STATUS, &dead(1), false).await.unwrap();
+    }
+    coordinator.close(AMPLE).await.unwrap();
+    let fetched = coordinator.traffic().bytes_up - before;
+    assert!(fetched < 5 * 5200 + 20 * 40, "{fetched}");
 }
 
 #[tokio::test]

@@ -194,7 +194,7 @@ impl Coordinator {
             self;
         let name = federation.rules().federation.name.clone();
         let clock = Clock::start();
-        let post = Post::open(outbox.clone(), name.clone());
+        let mut post = Post::open(outbox.clone(), name.clone());
         let mut machine = Machine { federation, keeper, examiner, witness, clock, reports };
         // One that is over when it starts still says so: it may have been killed before it could.
         loop {

@@ -13,10 +13,12 @@ use evenhand_coordinator::federation::{
 use evenhand_coordinator::shell::{
     Connection, Coordinator, Handle, KeepError, Keeper, Outcome, Report, ShellError,
 };
-use evenhand_link::{Broker, Link, LinkEvent, LinkOptions};
+use evenhand_link::testing::Mosquitto;
+use evenhand_link::{Broker, Link, LinkEvent, LinkOptions, plain_options};
 use evenhand_protocol::identity::{Digest, NodeId};
-use evenhand_protocol::message::{Life, Message, Order, Phase, Status};
+use evenhand_protocol::message::{Answer, Life, Message, Order, Phase, Refusal, Status};
 use evenhand_protocol::topic::{self, Channel};
+use rumqttc::{AsyncClient, Event, Packet, QoS};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
@@ -316,6 +318,71 @@ async fn a_state_that_cannot_be_kept_is_never_announced() {
     let error = running.outcome.await.unwrap().unwrap_err();
     assert!(error.to_string().contains("no space left on device"), "{error}");
     assert!(node.end_now().await.tasks.is_empty());
+}
+
+/// Somebody leaves a packet on a node's own topic that is larger than any message; the federation goes on, and the
+/// coordinator sweeps it away.
+async fn outlives_a_retained_packet_that_is_too_long(address: Broker) {
+    let mut rules = settings(2);
+    rules.federation.rounds = 3;
+    let status = topic::node(&rules.federation.name, &NodeId::new("vandal").unwrap(), Channel::Status);
+    let (vandal, mut events) = AsyncClient::new(plain_options(&address, None, "vandal").unwrap(), 10);
+    vandal.publish(&status, QoS::AtLeastOnce, true, vec![7; 1_000_000]).await.unwrap();
+    while !matches!(events.poll().await.unwrap(), Event::Incoming(Packet::PubAck(_))) {}
+    let running = Running::start(address.clone(), federation(rules), Shelf::default()).await;
+    let nodes = ["a", "b"].map(|name| Node::start(address.clone(), name, 1, Behaviour::Obeys));
+    let (outcome, rounds) = running.end().await;
+    assert_eq!((outcome.federation.phase(), rounds.len()), (Phase::Finished, 3));
+    let told: u32 = rounds.iter().filter_map(|round| round.record.strangers.get(&Refusal::Malformed)).sum();
+    assert_eq!(told, 1, "refused once, over one connection");
+    drop(nodes);
+
+    let options = LinkOptions { subscriptions: vec![status.clone()], ..LinkOptions::new(address, "ear") };
+    let (ear, mut heard) = Link::connect(options).unwrap();
+    heard.first_connection(std::time::Duration::from_secs(60)).await.unwrap();
+    let dead = Message::Status(Status { session: 1, life: Life::Dead });
+    ear.publish(&status, &dead, false).await.unwrap();
+    assert!(matches!(heard.next().await, Some(LinkEvent::Connected { .. })));
+    let next = heard.next().await;
+    assert!(matches!(next, Some(LinkEvent::Message { .. })), "nothing is kept any more: {next:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_retained_packet_that_is_too_long_is_swept_off_the_embedded_broker() {
+    let broker = broker(Access::Open).await;
+    outlives_a_retained_packet_that_is_too_long(address(&broker)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_retained_packet_that_is_too_long_is_swept_off_mosquitto() {
+    let broker = Mosquitto::start();
+    outlives_a_retained_packet_that_is_too_long(broker.broker()).await;
+}
+
+/// A node in the lobby asks for the model's file again and again: few bytes in, few answers out.
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_asks_again_and_again_is_not_answered_every_time() {
+    let broker = broker(Access::Open).await;
+    let running = Running::start(address(&broker), federation(settings(3)), Shelf::default()).await;
+    let mut greedy = Node::start(address(&broker), "greedy", 1, Behaviour::Obeys);
+    greedy.is_greeted().await;
+    let (asking, mut events) = Link::connect(LinkOptions::new(address(&broker), "asking")).unwrap();
+    events.first_connection(std::time::Duration::from_secs(60)).await.unwrap();
+    let update = topic::node(&settings(3).federation.name, &NodeId::new("greedy").unwrap(), Channel::Update);
+    let wish = Message::Answer(Answer::NeedGraph(Digest::of(b"graph")));
+    for _ in 0..1_000 {
+        asking.publish(&update, &wish, false).await.unwrap();
+    }
+    // The broker has them all, so the coordinator hears them before anything that is said from now on.
+    asking.close(std::time::Duration::from_secs(60)).await.unwrap();
+    let nodes = ["a", "b"].map(|name| Node::start(address(&broker), name, 1, Behaviour::Obeys));
+    let (outcome, _) = running.end().await;
+    let graphs = outcome.traffic.bytes_up / blueprint().onnx.len() as u64;
+    assert!(graphs < 64 + 8 * 3, "{graphs} times the file, models included");
+    for node in nodes {
+        node.end().await;
+    }
+    greedy.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

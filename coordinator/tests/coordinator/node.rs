@@ -137,7 +137,7 @@ impl Actor {
                         Message::Order(_) | Message::Status(_) | Message::Answer(_) => {}
                     },
                     LinkEvent::Lost { .. } => {}
-                    LinkEvent::Malformed { topic, error } => panic!("{topic}: {error}"),
+                    LinkEvent::Malformed { topic, error, .. } => panic!("{topic}: {error}"),
                 },
                 Ok(()) = go.changed() => {
                     if let Some(train) = self.held.take() {

@@ -90,7 +90,7 @@ impl Coordinator {
                         return found;
                     }
                 }
-                LinkEvent::Malformed { topic, error } => panic!("{topic}: {error}"),
+                LinkEvent::Malformed { topic, error, .. } => panic!("{topic}: {error}"),
                 LinkEvent::Connected { .. } | LinkEvent::Lost { .. } => {}
             }
         }
