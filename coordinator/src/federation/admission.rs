@@ -154,13 +154,17 @@ fn times_median(ratio: f64, values: impl Iterator<Item = f64>) -> f64 {
 }
 
 impl Admission {
-    /// Whether a node may enrol at all.
+    /// Whether a node may take part, if it can prove who it is.
+    pub(super) fn lists(&self, node: &str) -> bool {
+        self.nodes.is_empty() || self.nodes.iter().any(|allowed| allowed.as_str() == node)
+    }
+
+    /// Whether a node may take part.
     pub(super) fn welcomes(&self, node: &str, birth: &Birth) -> bool {
-        let listed = self.nodes.is_empty() || self.nodes.iter().any(|allowed| allowed.as_str() == node);
         let proven = self.token_sha256.is_empty()
             || birth.token.as_ref().is_some_and(|token| {
                 Digest::of(token.as_bytes()).to_string().eq_ignore_ascii_case(&self.token_sha256)
             });
-        listed && proven
+        self.lists(node) && proven
     }
 }

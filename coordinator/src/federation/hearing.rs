@@ -18,14 +18,19 @@ impl Federation {
         match self.shared.roster.find(&node) {
             Place::Member(column) => self.member_status(node, column, &status, now, out),
             Place::Lobby(candidate) => {
-                if candidate.session.heed(&status) {
-                    match status.life {
-                        Life::Born(birth) => {
-                            candidate.holds = birth.weights;
-                            self.greet(node, out);
-                        }
-                        Life::Dead => self.shared.roster.dismiss(&node),
+                if !candidate.session.heed(&status) {
+                    return;
+                }
+                match status.life {
+                    Life::Born(birth) if self.shared.rules.admission.welcomes(node.as_str(), &birth) => {
+                        candidate.holds = birth.weights;
+                        self.greet(node, None, out);
                     }
+                    Life::Born(_) => {
+                        self.shared.roster.dismiss(&node);
+                        self.shared.refuse(node, None, self.shared.round, Refusal::Unknown, out);
+                    }
+                    Life::Dead => self.shared.roster.dismiss(&node),
                 }
             }
             Place::Stranger => {
@@ -50,15 +55,27 @@ impl Federation {
         let round = self.phase.stage_mut().and_then(Stage::round_mut);
         let part = round.and_then(|round| round.draw.place(column).map(|place| (round, place)));
         match &status.life {
+            // The operator may have changed who is welcome since it enrolled.
+            Life::Born(birth) if !self.shared.rules.admission.welcomes(node.as_str(), birth) => {
+                member.bar();
+                if let Some((round, place)) = part {
+                    round.give_up(place, Absence::Refused(Refusal::Unknown));
+                }
+                self.shared.refuse(node, Some(column), self.shared.round, Refusal::Unknown, out);
+            }
             Life::Born(birth) => {
+                member.barred = false;
                 member.holds = birth.weights;
                 if let Some((round, place)) = part {
                     round.await_again(place);
-                    if !round.has_arrived(place) {
-                        out.tasks.extend(self.shared.task(round, place, now));
-                    }
                 }
-                self.greet(node, out);
+                if self.greet(node, Some(column), out)
+                    && let Some(round) = self.phase.stage().and_then(Stage::round)
+                    && let Some(place) = round.draw.place(column)
+                    && !round.has_arrived(place)
+                {
+                    out.tasks.extend(self.shared.task(round, place, now));
+                }
             }
             Life::Dead => {
                 if let Some((round, place)) = part {
@@ -76,26 +93,55 @@ impl Federation {
         }
         let session = Session { number: session, alive: true };
         self.shared.roster.wait(node.clone(), Candidate { session, holds: birth.weights });
-        self.greet(node, out);
+        self.greet(node, None, out);
     }
 
-    /// Retained messages are a convenience: every birth is answered with the manifest.
-    fn greet(&self, node: NodeId, out: &mut Outbox) {
-        out.announcements.push(Effect::Manifest { to: Some(node), manifest: self.manifest() });
+    /// Retained messages are a convenience: every birth is answered with the manifest, unless the node was born too
+    /// often. Whether it is answered.
+    fn greet(&mut self, node: NodeId, column: Option<usize>, out: &mut Outbox) -> bool {
+        let heard = self.shared.hears(&node);
+        match heard {
+            true => out.announcements.push(Effect::Manifest { to: Some(node), manifest: self.manifest() }),
+            false => self.shared.refuse(node, column, self.shared.round, Refusal::Rate, out),
+        }
+        heard
+    }
+
+    /// Bars those that the operator has taken off the list: they get no further model, born again or not.
+    pub(super) fn bar_unlisted(&mut self) {
+        let admission = &self.shared.rules.admission;
+        self.shared.roster.dismiss_unless(|node| admission.lists(node.as_str()));
+        for (column, member) in self.shared.roster.members_mut().enumerate() {
+            if admission.lists(member.id().as_str()) {
+                continue;
+            }
+            member.bar();
+            if let Some(round) = self.phase.stage_mut().and_then(Stage::round_mut)
+                && let Some(place) = round.draw.place(column)
+            {
+                round.give_up(place, Absence::Refused(Refusal::Unknown));
+            }
+        }
     }
 
     pub(super) fn answer(&mut self, node: NodeId, answer: Answer, now: Tick, out: &mut Outbox) {
         let column = match self.shared.roster.find(&node) {
             Place::Member(column) => column,
-            Place::Lobby(_) if matches!(answer, Answer::NeedGraph(_)) => return self.graph(node, out),
+            Place::Lobby(_) if matches!(answer, Answer::NeedGraph(_)) => {
+                return match self.shared.hears(&node) {
+                    true => self.graph(node, out),
+                    false => self.shared.refuse(node, None, self.shared.round, Refusal::Rate, out),
+                };
+            }
             Place::Lobby(_) | Place::Stranger => {
                 return self.shared.refuse(node, None, self.shared.round, Refusal::Unknown, out);
             }
         };
-        if self.shared.roster.member(column).is_removed() {
+        let member = self.shared.roster.member(column);
+        if member.is_removed() || member.barred {
             return self.shared.refuse(node, Some(column), self.shared.round, Refusal::Unknown, out);
         }
-        if !self.shared.hears(column) {
+        if !self.shared.hears(&node) {
             return self.shared.refuse(node, Some(column), self.shared.round, Refusal::Rate, out);
         }
         match answer {
@@ -151,11 +197,13 @@ impl Federation {
     }
 
     pub(super) fn malformed(&mut self, node: NodeId, out: &mut Outbox) {
-        let column = match self.shared.roster.find(&node) {
-            Place::Member(column) => Some(column),
-            Place::Lobby(_) | Place::Stranger => None,
+        let (column, heard) = match self.shared.roster.find(&node) {
+            Place::Member(column) => (Some(column), self.shared.hears(&node)),
+            Place::Lobby(_) => (None, self.shared.hears(&node)),
+            Place::Stranger => (None, true),
         };
-        self.shared.refuse(node, column, self.shared.round, Refusal::Malformed, out);
+        let refusal = if heard { Refusal::Malformed } else { Refusal::Rate };
+        self.shared.refuse(node, column, self.shared.round, refusal, out);
     }
 }
 

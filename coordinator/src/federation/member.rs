@@ -20,6 +20,9 @@ pub struct Member {
     pub(super) measured: bool,
     /// The round in or after which the operator shut it out.
     pub(super) removed: Option<u32>,
+    /// Whether the operator's present rules do not welcome it; found out anew at every start.
+    #[serde(skip)]
+    pub(super) barred: bool,
     pub(super) drawn: u32,
     pub(super) last_drawn: Option<u32>,
     pub(super) last_counted: Option<u32>,
@@ -59,6 +62,12 @@ impl Member {
     /// Rounds since it last received the model, seen from `round`.
     pub fn staleness(&self, round: u32) -> u32 {
         round.saturating_sub(self.last_drawn.unwrap_or(0))
+    }
+
+    /// Keeps it out until it is born again and welcome.
+    pub(super) fn bar(&mut self) {
+        self.barred = true;
+        self.session.alive = false;
     }
 
     pub(super) fn is_present(&self) -> bool {
@@ -173,6 +182,11 @@ impl Roster {
         self.lobby.remove(node);
     }
 
+    /// Sends away those in the lobby that are not `wanted` any more.
+    pub(super) fn dismiss_unless(&mut self, wanted: impl Fn(&NodeId) -> bool) {
+        self.lobby.retain(|node, _| wanted(node));
+    }
+
     /// Enrols the lobby, by name, so that the order of arrival changes nothing.
     pub(super) fn enrol_lobby(&mut self, standing: Standing) {
         for (id, candidate) in std::mem::take(&mut self.lobby) {
@@ -184,6 +198,7 @@ impl Roster {
                 holds: candidate.holds,
                 measured: false,
                 removed: None,
+                barred: false,
                 drawn: 0,
                 last_drawn: None,
                 last_counted: None,

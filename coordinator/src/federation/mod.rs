@@ -345,6 +345,7 @@ impl Federation {
     /// Announces what is under way once more, with a full deadline for everybody.
     fn ask_again(&mut self, now: Tick, out: &mut Outbox) {
         out.manifest = true;
+        self.bar_unlisted();
         let general = &self.shared.rules.federation;
         match self.phase.stage_mut() {
             Some(Stage::Open(round)) => {

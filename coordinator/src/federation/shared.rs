@@ -55,14 +55,17 @@ pub(super) struct Shared {
     pub(super) paused: bool,
     /// What was refused since the last record, by column (none for strangers).
     pub(super) refused: BTreeMap<(Option<usize>, Refusal), u32>,
-    /// Messages of each member since the last record, by column.
+    /// Messages of each node since the round was opened, or the last one closed.
     #[serde(skip)]
-    pub(super) heard: BTreeMap<usize, u32>,
+    pub(super) heard: BTreeMap<NodeId, u32>,
 }
 
 /// How many refusals of one kind strangers are told between two rounds: an answer to everybody would
 /// make a nuisance a flood.
 const STRANGERS_TOLD: u32 = 1000;
+
+/// How many names are heard between two rounds: where anybody may enrol, names cost nothing.
+const NAMES_MAX: usize = 100_000;
 
 /// What one step has come to want, kept apart so that the durable comes before the announced.
 #[derive(Default)]
@@ -108,6 +111,8 @@ impl Shared {
     /// Opens a round on `draw`: saved first, then announced.
     pub(super) fn open(&mut self, draw: Draw, now: Tick, out: &mut Outbox) -> Stage {
         self.round = draw.round();
+        // Whoever waited long, or lost its broker often, is heard in the round all the same.
+        self.heard.clear();
         self.equip_newcomers();
         let deadline = now.plus_ms(self.rules.federation.round_deadline_ms);
         let round = Round::new(draw, now, Some(deadline));
@@ -261,9 +266,12 @@ impl Shared {
             .unwrap_or(wish.temperature)
     }
 
-    /// Whether a member may still be heard before the next record.
-    pub(super) fn hears(&mut self, column: usize) -> bool {
-        let heard = self.heard.entry(column).or_default();
+    /// Whether a node may still be heard in this round, or before the next.
+    pub(super) fn hears(&mut self, node: &NodeId) -> bool {
+        if self.heard.len() >= NAMES_MAX && !self.heard.contains_key(node) {
+            return false;
+        }
+        let heard = self.heard.entry(node.clone()).or_default();
         *heard = heard.saturating_add(1);
         *heard <= self.rules.admission.messages_max
     }

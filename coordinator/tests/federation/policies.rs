@@ -1,15 +1,15 @@
 //! What protects a federation: from standings that no longer hold, and from nodes that do too much.
 
 use evenhand_coordinator::fairness::Utility;
-use evenhand_coordinator::federation::{Admission, Fate, NormPolicy, Settings};
+use evenhand_coordinator::federation::{Admission, Fate, Input, NormPolicy, Rules, Settings};
 use evenhand_protocol::codec::EncodedUpdate;
 use evenhand_protocol::identity::Digest;
-use evenhand_protocol::message::{Answer, Phase, Refusal, Why};
+use evenhand_protocol::message::{Answer, Life, Phase, Refusal, Why};
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::world::{World, settings, update};
+use super::world::{World, birth, node, settings, update};
 
 const NAMES: [&str; 4] = ["a", "b", "c", "d"];
 
@@ -126,6 +126,82 @@ fn who_says_too_much_is_not_heard_until_the_next_round() {
     world.updates("a", 10, &[1.0]);
     world.updates("b", 10, &[1.0]);
     assert_eq!(world.last().record.arrived(), 2, "a new round, a new start");
+}
+
+#[test]
+fn requests_from_the_lobby_and_births_are_counted_like_everything_else() {
+    let mut rules = settings(3);
+    rules.admission.messages_max = 5;
+    let mut world = World::with(rules, 1, &["a", "b"]);
+    for _ in 0..100 {
+        world.answers("a", Answer::NeedGraph(Digest::of(b"graph")));
+        world.born("b", 1);
+        world.step(Input::Malformed { node: node("b") });
+    }
+    assert_eq!(world.graphs.len(), 4, "and one birth");
+    let greeted = |world: &World, name: &str| {
+        world.manifests.iter().filter(|(to, _)| to.as_ref().is_some_and(|to| to.as_str() == name)).count()
+    };
+    assert_eq!(greeted(&world, "b"), 3, "and two that were no message");
+    // Both are there all the same, and the round that follows is theirs.
+    world.born("c", 1);
+    assert_eq!(world.asked(1), ["a", "b", "c"]);
+    for session in 1..100 {
+        world.born("c", session);
+    }
+    assert_eq!(world.asked(1).len(), 3 + 5, "the model went out with each birth that was heard");
+    assert_eq!(world.federation().open_round(), Some((3, 3)));
+    for name in ["a", "b", "c"] {
+        world.updates(name, 10, &[1.0]);
+    }
+    // Its update was one message too many, so the round waited for it in vain.
+    world.wait();
+    assert_eq!(world.last().record.arrived(), 2);
+    assert_eq!(world.last().record.nodes[2].refusals[&Refusal::Rate], 95);
+    for name in ["a", "b", "c"] {
+        world.updates(name, 10, &[1.0]);
+    }
+    assert_eq!(world.last().record.arrived(), 3, "a new round, a new start");
+}
+
+#[test]
+fn who_is_no_longer_welcome_gets_no_further_model() {
+    let mut rules = settings(3);
+    rules.exploring.window = 50;
+    let mut world = World::with(rules.clone(), 1, &["a", "b", "c"]);
+    for name in ["a", "b", "c"] {
+        world.updates(name, 10, &[1.0]);
+    }
+    rules.admission.nodes = vec![node("a"), node("b")];
+    rules.admission.token_sha256 = Digest::of(b"open sesame").to_string();
+    let rules = Rules::new(rules).unwrap();
+    let mut world = World::of(world.federation().clone().governed_by(rules));
+    // The next start: c is off the list, a knows the token, b does not.
+    world.step(Input::LinkRestored);
+    assert_eq!(world.asked(2), ["a", "b"]);
+    world.updates("c", 10, &[1.0]);
+    let knows = |token: Option<&str>| {
+        let mut status = birth(2, None);
+        if let Life::Born(birth) = &mut status.life {
+            birth.token = token.map(Into::into);
+        }
+        status
+    };
+    for (name, token) in [("a", Some("open sesame")), ("b", None), ("c", Some("open sesame"))] {
+        world.step(Input::Status { node: node(name), status: knows(token) });
+    }
+    world.updates("b", 10, &[1.0]);
+    world.updates("a", 10, &[1.0]);
+    let unknown = ["b", "c"].map(|name| (node(name), Refusal::Unknown));
+    assert!(world.refusals.iter().all(|refusal| unknown.contains(refusal)), "{:?}", world.refusals);
+    let record = &world.last().record;
+    assert_eq!((record.round, record.arrived()), (2, 1));
+    assert_eq!(record.nodes[1].fate, Fate::Refused(Refusal::Unknown));
+    assert_eq!(world.asked(3), ["a"]);
+    // It is welcome again as soon as it shows the token.
+    world.step(Input::Status { node: node("b"), status: knows(Some("open sesame")) });
+    world.updates("a", 10, &[1.0]);
+    assert_eq!(world.asked(4), ["a", "b"]);
 }
 
 /// θ after one round in which `b` sends this.
