@@ -75,7 +75,7 @@ impl Node {
             _ => false,
         };
         if cut_alike {
-            node.window = saved.window;
+            node.window = saved.window.restored();
         }
         node.round = saved.round;
         node.rounds_read = saved.rounds_read;

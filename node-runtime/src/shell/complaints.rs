@@ -5,6 +5,7 @@ use evenhand_protocol::envelope::DecodeError;
 use evenhand_protocol::identity::{Digest, NodeId};
 
 use crate::core::Node;
+use crate::window::Window;
 
 /// What was said and need not be said again.
 #[derive(Debug)]
@@ -18,6 +19,7 @@ pub(super) struct Complaints {
     unfit: Option<Digest>,
     refused: Option<u32>,
     restarts: u32,
+    kept_out: u64,
 }
 
 impl Complaints {
@@ -33,6 +35,7 @@ impl Complaints {
             unfit: None,
             refused: None,
             restarts: state.window().counts().restarts,
+            kept_out: 0,
         }
     }
 
@@ -88,6 +91,14 @@ impl Complaints {
             tracing::warn!(node = %self.node, "the clock of the readings jumped; the series begins anew");
         }
         self.restarts = restarts;
+        if let Window::Series(series) = node.window()
+            && series.kept_out() > std::mem::replace(&mut self.kept_out, series.kept_out())
+        {
+            tracing::warn!(
+                node = %self.node,
+                "a reading is more than a hundred times as large as any before; its step is kept out. If the meter is right, a few more are believed"
+            );
+        }
         if let Some((round, refusal)) = node.refusal()
             && self.refused.replace(round) != Some(round)
         {

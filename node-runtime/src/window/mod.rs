@@ -1,6 +1,7 @@
 //! From readings to batches: a bounded memory of what was measured, cut into samples.
 
 mod calendar;
+mod guard;
 mod normalise;
 mod replay;
 mod rows;
@@ -22,7 +23,7 @@ use crate::reading::{Intake, Position};
 pub struct Counts {
     /// Entered the memory.
     pub accepted: u64,
-    /// Not finite, of another shape, or of no plausible time.
+    /// Not finite, of another shape, of no plausible time, or part of a step that is beyond all measure.
     pub refused: u64,
     /// Not newer than what was there.
     pub out_of_order: u64,
@@ -65,8 +66,16 @@ impl Window {
     /// An empty memory.
     pub fn new(settings: WindowSettings) -> Self {
         match settings {
-            WindowSettings::Series(settings) => Window::Series(Series::new(settings)),
+            WindowSettings::Series(settings) => Window::Series(Series::new(settings).guarded()),
             WindowSettings::Rows(settings) => Window::Rows(Rows::new(settings)),
+        }
+    }
+
+    /// The memory as it was saved, at work again.
+    pub fn restored(self) -> Self {
+        match self {
+            Window::Series(series) => Window::Series(series.guarded()),
+            rows @ Window::Rows(_) => rows,
         }
     }
 

@@ -7,6 +7,7 @@ use rand::Rng;
 use serde::{Deserialize, Serialize};
 
 use super::calendar;
+use super::guard::Guard;
 use super::normalise::Normaliser;
 use super::replay::{Choice, choose};
 use super::{Counts, Taken};
@@ -139,6 +140,8 @@ pub struct Series {
     /// Targets up to this step have been trained on.
     used: i64,
     counts: Counts,
+    #[serde(skip)]
+    guard: Option<Guard>,
 }
 
 /// The latest steps as input for a forecast.
@@ -167,7 +170,20 @@ impl Series {
             normaliser,
             used: i64::MIN,
             counts: Counts::default(),
+            guard: None,
         }
+    }
+
+    /// The same series, from now on without steps that are beyond all measure: one would spoil the normalisation of a
+    /// year. Such a step is missing instead, unless several in a short time say that the load has changed.
+    pub fn guarded(mut self) -> Self {
+        self.guard.get_or_insert_default();
+        self
+    }
+
+    /// Steps kept out by the guard since the program started.
+    pub fn kept_out(&self) -> u64 {
+        self.guard.map_or(0, |guard| guard.kept_out())
     }
 
     /// Takes one reading in, or counts why not.
@@ -219,6 +235,11 @@ impl Series {
         let Some(open) = self.open.take() else { return };
         let Some(value) = self.value_of(&open) else { return };
         let step = open.step;
+        let memory = self.steps.iter().filter_map(|step| step.value());
+        if self.guard.as_mut().is_some_and(|guard| guard.keeps_out(value, &self.normaliser, memory)) {
+            self.counts.refused += u64::from(open.count);
+            return;
+        }
         self.normaliser.add(value);
         let value = value as f32;
 

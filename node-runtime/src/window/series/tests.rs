@@ -193,3 +193,77 @@ proptest! {
         }
     }
 }
+
+/// Half a day of a load between 1 and 7, minute by minute, and then `more`.
+fn guarded(more: &[f64]) -> Series {
+    let settings = SeriesSettings { history_steps: 2_000, ..settings() };
+    let load: Vec<f64> =
+        (0..720).map(|minute| f64::from(1 + minute % 7)).chain(more.iter().copied()).collect();
+    let mut series = Series::new(settings).guarded();
+    minutes(&load).iter().for_each(|&(time_ms, value)| series.add(Reading { time_ms, value }));
+    series
+}
+
+#[test]
+fn a_wild_reading_is_a_missing_step_and_spoils_nothing() {
+    for wild in [1e9, -1e9, 701.0] {
+        let (with, without) = (guarded(&[wild, 5.0]), guarded(&[]));
+        assert_eq!((with.kept_out(), with.counts().refused), (1, 1), "{wild}");
+        assert_eq!(with.measured(721 * MINUTE_MS), None);
+        assert_eq!(with.measured(722 * MINUTE_MS), Some(5.0));
+        let change = (with.normaliser().deviation() - without.normaliser().deviation()).abs();
+        assert!(change < 0.01, "{wild}: {change}");
+    }
+    assert_eq!(guarded(&[699.0, 5.0]).kept_out(), 0, "large, but a house may well do that");
+    // Who does not know yet what is large believes everything.
+    let mut young = Series::new(settings()).guarded();
+    minutes(&[1.0, 1e9, 1.0]).iter().for_each(|&(time_ms, value)| young.add(Reading { time_ms, value }));
+    assert_eq!(young.kept_out(), 0);
+}
+
+#[test]
+fn a_load_that_has_changed_for_good_is_believed_and_a_fault_a_day_is_not() {
+    let exchanged = guarded(&[3_000.0; 40]);
+    assert_eq!(exchanged.kept_out(), 9);
+    // A heat pump that runs every fourth step.
+    let cycles: Vec<f64> = [3_000.0, 2.0, 2.0, 2.0].repeat(30);
+    assert!((10..20).contains(&guarded(&cycles).kept_out()), "{}", guarded(&cycles).kept_out());
+    let faults: Vec<f64> = (0..96 * 30).map(|step| if step % 96 == 50 { 1e9 } else { 3.0 }).collect();
+    let faulty = guarded(&faults);
+    assert_eq!(faulty.kept_out(), 30);
+    assert!(faulty.normaliser().deviation() < 3.0);
+}
+
+#[test]
+fn a_counter_that_errs_once_is_believed_neither_up_nor_down() {
+    let settings = SeriesSettings { quantity: Quantity::Counter, history_steps: 2_000, ..settings() };
+    let mut series = Series::new(settings).guarded();
+    for minute in 1..=400 {
+        let value = if minute == 300 { 1e9 } else { f64::from(minute) + f64::from(minute % 3) };
+        series.add(Reading { time_ms: i64::from(minute) * MINUTE_MS, value });
+    }
+    assert_eq!(series.kept_out(), 1);
+    assert!(series.normaliser().deviation() < 200.0, "{}", series.normaliser().deviation());
+}
+
+#[test]
+fn ordinary_houses_are_the_same_with_and_without_the_guard() {
+    use crate::reading::Intake;
+    use crate::source::{
+        Source,
+        household::{Household, HouseholdSettings},
+    };
+    for seed in 0..5 {
+        let household = HouseholdSettings { seed, noise: 1.0, ..Default::default() };
+        let Intake::Readings(readings) = Household::new(household).read(20_000).unwrap() else {
+            panic!("rows")
+        };
+        let mut plain = Series::new(SeriesSettings::default());
+        let mut guarded = Series::new(SeriesSettings::default()).guarded();
+        for reading in readings {
+            plain.add(reading);
+            guarded.add(reading);
+        }
+        assert_eq!((guarded.kept_out(), guarded.batch(2_000)), (0, plain.batch(2_000)));
+    }
+}
