@@ -78,7 +78,7 @@ fn command(mut arguments: impl Iterator<Item = String>) -> Result<(), Failure> {
         }
     }
     match command.as_deref() {
-        Some("run") => run(&load(&path)?),
+        Some("run") => run(&load(&path)?.with_own_streams()),
         Some("status") => status(&load(&path)?, json),
         Some("check-config") => check(&load(&path)?),
         Some("print-config") => {

@@ -15,6 +15,7 @@ use evenhand_node::reading::{Intake, Position, Reading};
 use evenhand_node::source::modbus::{Modbus, ModbusError, ModbusSettings, Number, Table, WordOrder};
 use evenhand_node::source::mqtt::{Mqtt, MqttSettings};
 use evenhand_node::source::p1::{P1, P1Settings};
+use evenhand_node::source::time::TimeFormat;
 use evenhand_node::source::{Source, SourceError};
 use rumqttc::{Client, Event, Packet, QoS};
 use tokio_modbus::server::Service;
@@ -241,6 +242,72 @@ fn what_a_plug_publishes_on_mosquitto() {
         }
     };
     assert!(matches!(lost, SourceError::Mqtt { .. }), "{lost}");
+}
+
+#[test]
+fn a_message_that_is_too_long_is_no_reading_and_ends_nothing() {
+    let mosquitto = Mosquitto::start();
+    let broker = mosquitto.broker();
+    let long = format!(r#"{{"p":1,"t":0,"why":"{}"}}"#, "x".repeat(100_000));
+    keep(&broker, "home/power", &long);
+    let settings = MqttSettings {
+        topic: "home/power".into(),
+        value: "p".into(),
+        time: "t".into(),
+        time_format: TimeFormat::UnixS,
+        ..Default::default()
+    };
+    let mut source = Mqtt::open(&settings, &broker, None, "m1-source", Position::default()).unwrap();
+    while source.malformed() == 0 {
+        assert!(readings(source.read(9).unwrap()).is_empty());
+    }
+    let plug = device(&broker);
+    plug.publish("home/power", QoS::AtLeastOnce, false, long).unwrap();
+    plug.publish("home/power", QoS::AtLeastOnce, false, r#"{"p":2,"t":900}"#).unwrap();
+    assert_eq!(wait_for(&mut source, 1), [Reading { time_ms: 900_000, value: 2.0 }]);
+    assert_eq!(source.malformed(), 2, "over the first connection");
+}
+
+#[test]
+fn what_was_not_signed_for_is_said_again() {
+    let mosquitto = Mosquitto::start();
+    let broker = mosquitto.broker();
+    let settings = MqttSettings {
+        topic: "home/power".into(),
+        value: "p".into(),
+        time: "t".into(),
+        time_format: TimeFormat::UnixS,
+        ..Default::default()
+    };
+    let open = || Mqtt::open(&settings, &broker, None, "m1-source", Position::default()).unwrap();
+    let plug = device(&broker);
+    let say = |second: u32| {
+        plug.publish("home/power", QoS::AtLeastOnce, false, format!(r#"{{"p":1,"t":{second}}}"#)).unwrap();
+    };
+    let mut source = open();
+    // It may not have subscribed yet.
+    let mut second = 0;
+    while readings(source.read(9).unwrap()).is_empty() {
+        second += 1;
+        say(second);
+    }
+    source.receipt().unwrap().sign();
+    let (first, last) = (second + 1, second + 2);
+    say(first);
+    say(last);
+    let times = |seen: Vec<Reading>| seen.iter().map(|reading| reading.time_ms / 1000).collect::<Vec<_>>();
+    let fresh = |source: &mut Mqtt| {
+        let mut seen = times(wait_for(source, 1));
+        while seen.last() != Some(&i64::from(last)) {
+            seen.extend(times(wait_for(source, 1)));
+        }
+        seen.retain(|time| *time >= i64::from(first));
+        seen
+    };
+    assert_eq!(fresh(&mut source), [i64::from(first), i64::from(last)]);
+    drop(source);
+    let mut again = open();
+    assert_eq!(fresh(&mut again), [i64::from(first), i64::from(last)], "nobody had kept them");
 }
 
 #[test]

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use evenhand_link::LinkOptions;
 use evenhand_models::LoadOptions;
-use evenhand_protocol::identity::{FederationId, NodeId};
+use evenhand_protocol::identity::{Digest, FederationId, NodeId};
 use evenhand_protocol::limits::Limits;
 use serde::{Deserialize, Serialize};
 
@@ -135,6 +135,14 @@ impl Config {
         })
     }
 
+    /// With random streams of its own: nodes whose owners set no seed must not round and draw alike.
+    pub fn with_own_streams(mut self) -> Self {
+        let name = format!("{}/{}/{}", self.node.federation, self.node.id, self.node.seed);
+        let Digest(digest) = Digest::of(name.as_bytes());
+        self.node.seed = u64::from_le_bytes(std::array::from_fn(|at| digest[at]));
+        self
+    }
+
     /// What a model may ask for.
     pub fn load_options(&self) -> LoadOptions {
         let limits = evenhand_models::Limits {
@@ -157,7 +165,8 @@ impl Config {
             payload_bytes_max: section.payload_bytes_max,
             limits: Limits {
                 message_bytes_max,
-                parameters_max: self.node.parameters_max,
+                // A model that is too large must be understood to be declined; the length of a message bounds it.
+                parameters_max: message_bytes_max / size_of::<f32>(),
                 open_bytes_max: message_bytes_max.saturating_mul(2),
                 ..Limits::default()
             },

@@ -36,7 +36,7 @@ pub struct NodeSection {
     /// So are models whose file, or whose values computed from one batch, need more memory.
     #[serde(default = "memory_bytes_max")]
     pub memory_bytes_max: usize,
-    /// Seed of the rounding in lossy codecs.
+    /// Seed of the rounding in lossy codecs and of all other draws.
     #[serde(default)]
     pub seed: u64,
 }

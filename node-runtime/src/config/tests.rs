@@ -155,3 +155,15 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn nodes_without_a_seed_have_streams_of_their_own() {
+    let seed = |id: &str, seed: u64| {
+        let mut config = Config::parse(&MINIMAL.replace("m1", id)).unwrap();
+        config.node.seed = seed;
+        config.with_own_streams().settings().unwrap().seed
+    };
+    assert_eq!(seed("m1", 0), seed("m1", 0), "the same after every start");
+    let seeds = std::collections::BTreeSet::from([seed("m1", 0), seed("m2", 0), seed("m1", 1), 0]);
+    assert_eq!(seeds.len(), 4);
+}

@@ -19,6 +19,8 @@ pub enum Input {
     Manifest(Manifest),
     /// The coordinator asks something of this node.
     Order(Order),
+    /// The coordinator sent something that is too long for this node to be read.
+    Unread,
     /// The coordinator says how this node stands.
     Account(Account),
     /// What came of looking for, or loading, a graph.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use evenhand_protocol::codec::ErrorFeedback;
 use evenhand_protocol::identity::{Digest, FederationId};
 use evenhand_protocol::message::{
-    Account, Answer, Birth, Life, Manifest, Message, Order, Phase, Refusal, Status,
+    Account, Answer, Birth, Declined, Life, Manifest, Message, Order, Phase, Refusal, Status,
 };
 use evenhand_protocol::topic::Channel;
 use rand_chacha::ChaCha8Rng;
@@ -75,6 +75,8 @@ pub struct Node {
     pub(super) feedback: ErrorFeedback,
     pub(super) generator: ChaCha8Rng,
     pub(super) account: Option<Account>,
+    /// The round that was declined because its order could not be read.
+    pub(super) unread: Option<u32>,
     pub(super) refusal: Option<(u32, Refusal)>,
     /// Intakes so far: numbers them in the journal.
     pub(super) intakes: u64,
@@ -108,6 +110,7 @@ impl Node {
             feedback: ErrorFeedback::default(),
             generator,
             account: None,
+            unread: None,
             refusal: None,
             intakes: 0,
             forecasts: Forecasts::default(),
@@ -128,10 +131,9 @@ impl Node {
             Input::Order(Order::Refused { round, refusal }) => self.refusal = Some((round, refusal)),
             // The link sends lost chunks again by itself.
             Input::Order(Order::Resend(_)) => {}
-            Input::Account(account) => {
-                self.account = Some(account);
-                effects.push(Effect::Persist);
-            }
+            Input::Unread => self.decline_unread(&mut effects),
+            // Not worth a write of its own: the broker keeps it, and the coordinator says it after every round.
+            Input::Account(account) => self.account = Some(account),
             Input::Graph { digest, outcome } => self.settle_graph(digest, outcome, &mut effects),
             Input::Intake(intake) => self.take_in(intake, &mut effects),
             Input::Trained { ticket, outcome } => self.finish(ticket, outcome, &mut effects),
@@ -293,6 +295,16 @@ impl Node {
             }
         };
         effects.push(Effect::Persist);
+    }
+
+    /// What is too long to be read is a model that is too large, or its file.
+    fn decline_unread(&mut self, effects: &mut Vec<Effect>) {
+        if let Graph::Asked(digest) = self.graph {
+            self.graph = Graph::Unfit(digest);
+        }
+        if !self.is_busy_with(self.round) && self.unread.replace(self.round) != Some(self.round) {
+            self.answer(Answer::Decline { round: self.round, reason: Declined::ModelUnfit }, effects);
+        }
     }
 
     fn judge(&self, card: Card) -> Graph {

@@ -3,7 +3,8 @@
 use evenhand_protocol::codec::{CodecKind, EncodedUpdate};
 use evenhand_protocol::identity::{Digest, FederationId};
 use evenhand_protocol::message::{
-    Answer, Declined, Life, LossKind, Manifest, Message, Order, Phase, Refusal, Train, UpdateKind,
+    Account, Answer, Declined, Life, LossKind, Manifest, Message, Order, Phase, Refusal, Train, UpdateKind,
+    Why,
 };
 use evenhand_protocol::topic::Channel;
 use proptest::prelude::*;
@@ -268,6 +269,47 @@ fn a_model_that_does_not_fit_is_declined() {
         assert_eq!(answers(&effects), [Answer::Decline { round: 1, reason: Declined::ModelUnfit }]);
     }
     assert_eq!(Card { input_shape: vec![None, Some(10)], ..card() }.accepts(&[2, 5]), Some(vec![10]));
+}
+
+#[test]
+fn an_order_too_long_to_be_read_is_declined_once_a_round() {
+    let declined = |round| vec![Answer::Decline { round, reason: Declined::ModelUnfit }];
+    let mut node = ready(settings());
+    node.step(manifest(1));
+    assert_eq!(answers(&node.step(Input::Unread)), declined(1));
+    assert_eq!(answers(&node.step(Input::Unread)), [], "it came in many pieces");
+    node.step(manifest(2));
+    assert_eq!(answers(&node.step(Input::Unread)), declined(2));
+    // An order that was understood counts, whatever else was said.
+    let job = jobs(&node.step(order(3))).remove(0);
+    assert_eq!(answers(&node.step(Input::Unread)), []);
+    assert!(matches!(answers(&node.step(trained(job.ticket)))[..], [Answer::Update(_)]));
+
+    // The file of the model is too long.
+    let mut node = Node::new(settings(), 1);
+    node.step(Input::Connected);
+    node.step(manifest(1));
+    node.step(Input::Graph { digest: GRAPH, outcome: GraphOutcome::Absent });
+    node.step(Input::Unread);
+    assert_eq!(node.unfit(), Some(GRAPH));
+    assert_eq!(answers(&node.step(order(2))), declined(2));
+}
+
+#[test]
+fn an_account_is_remembered_and_costs_no_write() {
+    let mut node = ready(settings());
+    let account = Account {
+        round: 7,
+        standing: 0.5,
+        standing_error: 0.1,
+        sampling_probability: 0.1,
+        staleness: 3,
+        last_drawn: Some(4),
+        drawn: 2,
+        why: Why::NotDrawn,
+    };
+    assert_eq!(node.step(Input::Account(account.clone())), []);
+    assert_eq!(Node::restore(settings(), 2, node.save()).account(), Some(&account));
 }
 
 #[test]

@@ -162,6 +162,16 @@ impl Node {
         self.predict(effects);
     }
 
+    /// Whether an order of this round was understood.
+    pub(super) fn is_busy_with(&self, round: u32) -> bool {
+        let tasks = [
+            self.order.as_ref().map(|order| order.task),
+            self.training.as_ref().map(|training| training.task),
+            self.answered.as_ref().map(|answered| answered.task),
+        ];
+        tasks.into_iter().flatten().any(|task| task.round == round)
+    }
+
     pub(super) fn repeat_answer(&self, effects: &mut Vec<Effect>) {
         if let Some(Answered { task, answer }) = &self.answered
             && task.round == self.round

@@ -11,7 +11,7 @@ use super::{NodeError, SourceHealth};
 use crate::config::{Config, Pace, SourceSection};
 use crate::inline::read_rounds;
 use crate::reading::{Intake, Position};
-use crate::source::{Source, SourceError};
+use crate::source::{Receipt, Source, SourceError};
 
 /// Readings taken over at once.
 const COUNT: usize = 256;
@@ -24,11 +24,13 @@ const PAUSE_MAX: Duration = Duration::from_secs(60);
 pub(super) struct Feed {
     kind: Kind,
     health: Health,
+    /// Of what was handed over and may not be kept yet.
+    receipts: Vec<Receipt>,
 }
 
 enum Kind {
     Rounds { source: Box<dyn Source>, readings_per_round: usize },
-    Clock(mpsc::Receiver<Intake>),
+    Clock(mpsc::Receiver<(Intake, Option<Receipt>)>),
 }
 
 impl Feed {
@@ -37,7 +39,7 @@ impl Feed {
         if config.pace.by == Pace::Rounds {
             let source = open(config, position)?;
             let kind = Kind::Rounds { source, readings_per_round: config.pace.readings_per_round };
-            return Ok(Self { kind, health });
+            return Ok(Self { kind, health, receipts: Vec::new() });
         }
         let (sender, receiver) = mpsc::channel(WAITING);
         let mut follower = Follower { config: config.clone(), position, sender, health: health.clone() };
@@ -45,7 +47,7 @@ impl Feed {
             .name("source".into())
             .spawn(move || follower.follow())
             .map_err(SourceError::Thread)?;
-        Ok(Self { kind: Kind::Clock(receiver), health })
+        Ok(Self { kind: Kind::Clock(receiver), health, receipts: Vec::new() })
     }
 
     /// How the source is doing.
@@ -56,11 +58,17 @@ impl Feed {
     /// What a live source hands over; never, if the source is read by rounds or ended. Safe to use in `select!`.
     pub(super) async fn next(&mut self) -> Intake {
         if let Kind::Clock(receiver) = &mut self.kind
-            && let Some(intake) = receiver.recv().await
+            && let Some((intake, receipt)) = receiver.recv().await
         {
+            self.receipts.extend(receipt);
             return intake;
         }
         std::future::pending().await
+    }
+
+    /// All that was handed over is in the journal, or nothing more can be done for it.
+    pub(super) fn kept(&mut self) {
+        self.receipts.drain(..).for_each(Receipt::sign);
     }
 
     /// What a recorded source has for so many rounds; nothing, if it fails or has no more.
@@ -120,7 +128,7 @@ fn open(config: &Config, position: Position) -> Result<Box<dyn Source>, SourceEr
 struct Follower {
     config: Config,
     position: Position,
-    sender: mpsc::Sender<Intake>,
+    sender: mpsc::Sender<(Intake, Option<Receipt>)>,
     health: Health,
 }
 
@@ -159,13 +167,15 @@ impl Follower {
             if self.sender.is_closed() {
                 return None;
             }
+            let receipt = source.receipt();
             if intake.is_empty() {
+                receipt.into_iter().for_each(Receipt::sign);
                 continue;
             }
             *pause = PAUSE_MIN;
             self.health.works();
             self.position.advance(&intake);
-            if self.sender.blocking_send(intake).is_err() {
+            if self.sender.blocking_send((intake, receipt)).is_err() {
                 return None;
             }
         }

@@ -144,6 +144,7 @@ impl Runner {
             };
             if let Some(input) = input {
                 self.take(input).await;
+                self.feed.kept();
             }
         }
     }
@@ -250,9 +251,10 @@ impl Runner {
                 self.complaints.lost(&cause);
                 Some(Input::Lost)
             }
-            LinkEvent::Malformed { topic, error } => {
+            LinkEvent::Malformed { topic, error, .. } => {
                 self.complaints.malformed(&topic, &error);
-                None
+                let order = topic == topic::node(&self.federation, &self.id, Channel::Task);
+                (order && error.is_too_long()).then_some(Input::Unread)
             }
             LinkEvent::Message { message, .. } => match message {
                 Message::Manifest(manifest) => Some(Input::Manifest(manifest)),

@@ -66,6 +66,26 @@ pub trait Source: Send {
     fn malformed(&self) -> u64 {
         0
     }
+
+    /// What to sign once all that was read since the last receipt is kept; none where nobody waits for it.
+    fn receipt(&mut self) -> Option<Receipt> {
+        None
+    }
+}
+
+/// Tells the other side that it need not say again what was read. Dropped, it tells nothing.
+pub struct Receipt(Box<dyn FnOnce() + Send>);
+
+impl Receipt {
+    /// A receipt that does this when it is signed.
+    pub fn new(sign: impl FnOnce() + Send + 'static) -> Self {
+        Self(Box::new(sign))
+    }
+
+    /// What was read is kept.
+    pub fn sign(self) {
+        (self.0)();
+    }
 }
 
 impl<S: Source + ?Sized> Source for Box<S> {
@@ -75,6 +95,10 @@ impl<S: Source + ?Sized> Source for Box<S> {
 
     fn malformed(&self) -> u64 {
         (**self).malformed()
+    }
+
+    fn receipt(&mut self) -> Option<Receipt> {
+        (**self).receipt()
     }
 }
 

@@ -3,14 +3,14 @@
 use std::sync::mpsc::SyncSender;
 
 use evenhand_link::{Broker, Tls, plain_options};
-use rumqttc::{Client, Connection, ConnectionError, Event, Packet, QoS};
+use rumqttc::{Client, Connection, ConnectionError, Event, Packet, Publish, QoS};
 use serde::{Deserialize, Serialize};
 
 use super::json::Fields;
 use super::pump::{Pump, Pumped};
 use super::sieve::Sieve;
 use super::time::TimeFormat;
-use super::{Source, SourceError};
+use super::{Receipt, Source, SourceError};
 use crate::config::BrokerSection;
 use crate::reading::{Intake, Position};
 
@@ -18,6 +18,8 @@ use crate::reading::{Intake, Position};
 const MESSAGE_BYTES_MAX: usize = 64 * 1024;
 /// Messages that wait to be read before the broker is held back.
 const WAITING: usize = 256;
+/// Room for the acknowledgements of all that a broker may send without one.
+const REQUESTS_MAX: usize = 1 << 16;
 
 /// Which topic on which broker, and where in a message the reading stands.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -52,10 +54,12 @@ impl MqttSettings {
 }
 
 /// A subscription, served by a thread of its own.
-#[derive(Debug)]
 pub struct Mqtt {
     broker: String,
+    client: Client,
     messages: Pump<Result<Heard, Box<ConnectionError>>>,
+    /// Packets that were read and are acknowledged when what they said is kept.
+    unsigned: Vec<u16>,
     fields: Fields,
     sieve: Sieve,
     /// Why no more will come, once what came before is handed over.
@@ -66,6 +70,8 @@ pub struct Mqtt {
 #[derive(Debug)]
 struct Heard {
     text: String,
+    /// By which it is acknowledged; 0 where nobody waits for it.
+    packet_id: u16,
     /// The broker says it again: it kept it, or nobody acknowledged it.
     again: bool,
 }
@@ -80,15 +86,19 @@ impl Mqtt {
         position: Position,
     ) -> Result<Self, SourceError> {
         let mut options = plain_options(broker, tls, client_id)?;
-        options.set_max_packet_size(MESSAGE_BYTES_MAX, MESSAGE_BYTES_MAX);
+        // The broker says again what the node could not keep, since it was killed for example.
+        options.set_manual_acks(true);
         // What was said while the node was away is of use only with a time of its own.
         let timed = !settings.time.is_empty();
         options.set_clean_session(!timed);
-        let (client, connection) = Client::new(options, 8);
+        let (client, connection) = Client::new(options, REQUESTS_MAX);
         let topic = settings.topic.clone();
-        let listen = move |sender| listen(&client, connection, &topic, timed, &sender);
+        let listener = client.clone();
+        let listen = move |sender| listen(&listener, connection, &topic, timed, &sender);
         Ok(Self {
             broker: broker.to_string(),
+            client,
+            unsigned: Vec::new(),
             messages: Pump::start("mqtt source", WAITING, listen)?,
             fields: Fields::new(&settings.value, &settings.time, settings.time_format, settings.utc_offset_s),
             sieve: Sieve::behind(position),
@@ -104,7 +114,7 @@ impl Source for Mqtt {
         }
         let mut readings = Vec::new();
         while readings.len() < count {
-            let Heard { text, again } = match self.messages.next(readings.is_empty()) {
+            let Heard { text, packet_id, again } = match self.messages.next(readings.is_empty()) {
                 Pumped::Item(Ok(heard)) => heard,
                 Pumped::Item(Err(cause)) if readings.is_empty() => {
                     return Err(SourceError::Mqtt { broker: self.broker.clone(), cause });
@@ -116,6 +126,7 @@ impl Source for Mqtt {
                 Pumped::Over if readings.is_empty() => return Err(SourceError::Ended),
                 Pumped::Nothing | Pumped::Over => break,
             };
+            self.unsigned.extend((packet_id != 0).then_some(packet_id));
             self.sieve.expect_known(again);
             readings.extend(self.sieve.pass(self.fields.reading(&text)));
         }
@@ -125,6 +136,19 @@ impl Source for Mqtt {
     fn malformed(&self) -> u64 {
         self.sieve.malformed()
     }
+
+    fn receipt(&mut self) -> Option<Receipt> {
+        let packet_ids = std::mem::take(&mut self.unsigned);
+        let client = self.client.clone();
+        let sign = move || packet_ids.into_iter().for_each(|packet_id| acknowledge(&client, packet_id));
+        Some(Receipt::new(sign))
+    }
+}
+
+fn acknowledge(client: &Client, packet_id: u16) {
+    let packet = Publish { pkid: packet_id, ..Publish::new("", QoS::AtLeastOnce, Vec::new()) };
+    // A connection that is gone needs none: the broker says it again on the next.
+    let _gone = client.try_ack(&packet);
 }
 
 /// Passes messages on until the connection fails or nobody listens.
@@ -138,13 +162,19 @@ fn listen(
     while let Ok(event) = connection.recv() {
         let listened = match event {
             Ok(Event::Incoming(Packet::ConnAck(_))) => client.try_subscribe(topic, QoS::AtLeastOnce).is_ok(),
+            Ok(Event::Incoming(Packet::Publish(publish))) if publish.retain && !kept_too => {
+                acknowledge(client, publish.pkid);
+                true
+            }
             Ok(Event::Incoming(Packet::Publish(publish))) => {
+                let readable = publish.payload.len() <= MESSAGE_BYTES_MAX;
+                let payload = if readable { &publish.payload[..] } else { b"too long to be a reading" };
                 let heard = Heard {
-                    text: String::from_utf8_lossy(&publish.payload).into_owned(),
+                    text: String::from_utf8_lossy(payload).into_owned(),
+                    packet_id: publish.pkid,
                     again: publish.retain || publish.dup,
                 };
-                let counts = kept_too || !publish.retain;
-                !counts || sender.send(Ok(heard)).is_ok()
+                sender.send(Ok(heard)).is_ok()
             }
             Ok(_) => true,
             Err(error) => {

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use evenhand_link::plain_options;
 use evenhand_node::journal;
+use evenhand_node::reading::Intake;
 use evenhand_node::shell::Report;
 use evenhand_protocol::chunk::{PAYLOAD_BYTES_MAX, Transfer};
 use evenhand_protocol::envelope;
@@ -77,13 +78,30 @@ async fn a_model_that_does_not_fit() {
         let node = start(&broker, folder.path(), limit, "");
         coordinator.welcome().await;
         for round in 1..=3 {
-            coordinator.train(round, &[0.0; 4], true).await;
+            coordinator.train(round, &coordinator.model.initial_weights(), true).await;
             let declined = Answer::Decline { round, reason: Declined::ModelUnfit };
             assert_eq!(coordinator.answer().await, declined, "{limit}");
         }
         let log = end(node);
         assert_eq!(count(&log, "does not fit this node"), 1, "{limit}: {log:?}");
     }
+}
+
+#[tokio::test]
+async fn a_model_that_is_too_long_to_be_read() {
+    let (broker, folder) = (Mosquitto::start(), tempfile::tempdir().unwrap());
+    let mut coordinator = Coordinator::connect(&broker);
+    let node = start(&broker, folder.path(), "parameters_max = 5000", "");
+    coordinator.welcome().await;
+    for round in 1..=2 {
+        coordinator.announce(round).await;
+        coordinator.train(round, &vec![0.5; 1_000_000], true).await;
+        assert_eq!(coordinator.answer().await, Answer::Decline { round, reason: Declined::ModelUnfit });
+    }
+    // Once a round, however many pieces it came in; and what can be read is answered as before.
+    coordinator.train(3, &coordinator.model.initial_weights(), true).await;
+    assert_eq!(coordinator.update().await.round, 3);
+    end(node);
 }
 
 #[tokio::test]
@@ -237,4 +255,87 @@ fn a_full_disk() {
     let log = end(node);
     assert_eq!(count(&log, "incomplete"), 0, "{log:?}");
     assert_eq!(report(folder.path()).readings.accepted, 14, "nothing was lost, nothing counted twice");
+}
+
+/// A node that hears readings with their time on `meter/power`.
+fn listener(broker: &Mosquitto, folder: &Path) -> NodeProcess {
+    let text = format!(
+        "[node]\nid = \"m1\"\nfederation = \"town\"\nstate_folder = {:?}\n[broker]\nurl = \"{}\"\n\
+         [window]\nlags = 2\n[source]\nkind = \"mqtt\"\ntopic = \"meter/power\"\nvalue = \"v\"\ntime = \"t\"\ntime_format = \"unix-s\"\n",
+        folder.join("state"),
+        broker.url()
+    );
+    NodeProcess::start(PROGRAM, &configure(folder, &text), &[])
+}
+
+/// Publishes the readings of these steps; all are with the broker when this returns.
+fn meter(broker: &Mosquitto, steps: std::ops::Range<usize>) {
+    let (client, mut connection) = Client::new(plain_options(&broker.broker(), None, "meter").unwrap(), 64);
+    let count = steps.len();
+    let acknowledged = std::thread::spawn(move || {
+        let acknowledged = |event: &Result<Event, _>| matches!(event, Ok(Event::Incoming(Packet::PubAck(_))));
+        assert_eq!(connection.iter().filter(acknowledged).take(count).count(), count);
+    });
+    for step in steps {
+        let reading = format!("{{\"t\":{},\"v\":{}}}", step * 900, step % 7);
+        client.publish("meter/power", QoS::AtLeastOnce, false, reading).unwrap();
+    }
+    acknowledged.join().unwrap();
+}
+
+#[test]
+fn a_kill_while_it_catches_up_with_its_broker() {
+    const READINGS: usize = 3_000;
+    let broker = Mosquitto::start_with(
+        "allow_anonymous true\nmax_queued_messages 0\nmax_inflight_messages 0\n",
+        false,
+    );
+    let folder = tempfile::tempdir().unwrap();
+    // The broker knows it from now on, and keeps what it misses.
+    let node = listener(&broker, folder.path());
+    let journal = folder.path().join("state/journal");
+    let times = || -> Vec<usize> {
+        let (entries, _) = journal::read(&fs::read(&journal).unwrap_or_default());
+        let readings = entries.into_iter().flat_map(|entry| match entry.intake {
+            Intake::Readings(readings) => readings,
+            Intake::Rows(_) => panic!("rows"),
+        });
+        readings.map(|reading| reading.time_ms as usize / 900_000).collect()
+    };
+    // It may not have subscribed yet.
+    let mut first = 0;
+    while times().is_empty() {
+        first += 1;
+        meter(&broker, first..first + 1);
+    }
+    node.kill();
+    meter(&broker, first + 1..READINGS);
+    for seen in [2, 500, 1_000, 2_000] {
+        let node = listener(&broker, folder.path());
+        wait_for_journal(folder.path(), seen);
+        node.kill();
+    }
+    let node = listener(&broker, folder.path());
+    // Comes behind all the others.
+    meter(&broker, READINGS..READINGS + 1);
+    while times().last() != Some(&READINGS) {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    node.kill();
+    let (times, expected) = (times(), (1..=READINGS).collect::<Vec<_>>());
+    assert_eq!(times, expected[times[0] - 1..], "each reading once, in order");
+}
+
+#[test]
+fn a_reading_beyond_all_measure() {
+    let (broker, folder) = (Mosquitto::start(), tempfile::tempdir().unwrap());
+    let (node, mut lines) = follower(&broker, folder.path());
+    write(&mut lines, 1..201);
+    lines.write_all(format!("{{\"time\":{},\"value\":1e9}}\n", 201 * 900).as_bytes()).unwrap();
+    node.wait_for_log("more than a hundred times as large", 1);
+    write(&mut lines, 202..240);
+    wait_for_journal(folder.path(), 239);
+    let log = end(node);
+    assert_eq!(count(&log, "more than a hundred times as large"), 1, "{log:?}");
+    assert_eq!(report(folder.path()).readings.refused, 1);
 }
