@@ -80,6 +80,11 @@ impl Broker {
         Self { credentials: Some((user.into(), password.into())), ..self }
     }
 
+    /// The name we give to it, if any.
+    pub fn user(&self) -> Option<&str> {
+        self.credentials.as_ref().map(|(user, _)| user.as_str())
+    }
+
     /// The first host; an IPv6 address in brackets.
     pub fn host(&self) -> &str {
         &self.addresses[0].0

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use evenhand_link::{Broker, Tls, TlsFiles};
 use evenhand_protocol::chunk;
+use evenhand_protocol::identity::NodeId;
 use serde::{Deserialize, Serialize};
 
 use super::{ConfigError, secret};
@@ -14,7 +15,7 @@ use super::{ConfigError, secret};
 pub struct BrokerSection {
     /// `mqtt://HOST:PORT`, or `mqtts://HOST:PORT` with TLS.
     pub url: String,
-    /// User name.
+    /// User name; an empty one for none. To the federation's broker a node gives its own name if this is absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub username: Option<String>,
     /// A file whose content is the password.
@@ -55,10 +56,12 @@ impl Default for BrokerSection {
 }
 
 impl BrokerSection {
-    /// The address with its credentials, and the certificates; reads their files.
-    pub fn resolve(&self) -> Result<(Broker, Option<Tls>), ConfigError> {
+    /// The address with its credentials, and the certificates; reads their files. `own` is who the client is if
+    /// neither the address nor a user name says it.
+    pub fn resolve(&self, own: Option<&NodeId>) -> Result<(Broker, Option<Tls>), ConfigError> {
         let mut broker = Broker::parse(&self.url)?;
-        if let Some(username) = &self.username {
+        let own = own.filter(|_| broker.user().is_none()).map(NodeId::as_str);
+        if let Some(username) = self.username.as_deref().or(own).filter(|name| !name.is_empty()) {
             let password = secret::read(self.password_file.as_deref(), self.password_env.as_deref())?;
             broker = broker.with_credentials(username, password.unwrap_or_default());
         }
@@ -71,14 +74,18 @@ impl BrokerSection {
         Ok((broker, tls))
     }
 
-    /// Whether the values make sense together; `name` is that of the section.
-    pub(super) fn check(&self, name: &str) -> Result<(), ConfigError> {
+    /// Whether the values make sense together; `name` is that of the section, `own` as in [`Self::resolve`].
+    pub(super) fn check(&self, name: &str, own: Option<&NodeId>) -> Result<(), ConfigError> {
         let broker = Broker::parse(&self.url)?;
+        let named = match self.username.as_deref() {
+            Some(username) => !username.is_empty(),
+            None => own.is_some() && broker.user().is_none(),
+        };
         let password = self.password_file.is_some() || self.password_env.is_some();
         let certificates = [&self.ca_file, &self.certificate_file, &self.key_file];
         let wrong = if self.password_file.is_some() && self.password_env.is_some() {
             "password_file and password_env exclude each other; keep one"
-        } else if password && self.username.is_none() {
+        } else if password && !named {
             "a password needs a username beside it"
         } else if !broker.encrypted() && certificates.iter().any(|file| file.is_some()) {
             "certificates are of use with mqtts:// only; change the url, or remove them"

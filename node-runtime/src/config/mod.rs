@@ -105,7 +105,7 @@ impl Config {
         if let Some(owner) = &self.owner {
             owner.check()?;
         }
-        self.broker.check("broker")
+        self.broker.check("broker", Some(&self.node.id))
     }
 
     /// Reads everything that the configuration names and a node needs at its start.
@@ -113,7 +113,7 @@ impl Config {
         self.settings()?;
         self.link_options()?;
         for broker in self.owner.iter().map(|owner| &owner.broker).chain(self.source.broker()) {
-            broker.resolve()?;
+            broker.resolve(None)?;
         }
         Ok(())
     }
@@ -157,7 +157,7 @@ impl Config {
     /// How to reach the broker; reads the files with passwords and certificates.
     pub fn link_options(&self) -> Result<LinkOptions, ConfigError> {
         let section = &self.broker;
-        let (broker, tls) = section.resolve()?;
+        let (broker, tls) = section.resolve(Some(&self.node.id))?;
         let client_id = format!("evenhand-{}-{}", self.node.federation, self.node.id);
         let message_bytes_max = self.node.parameters_max.saturating_mul(8).max(1 << 20);
         Ok(LinkOptions {

@@ -81,7 +81,7 @@ impl SourceSection {
             );
         }
         if let Some(broker) = self.broker() {
-            broker.check("source.broker")?;
+            broker.check("source.broker", None)?;
         }
         Ok(())
     }

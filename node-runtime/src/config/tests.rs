@@ -111,7 +111,18 @@ fn wrong_values_are_one_sentence_with_the_remedy() {
         (format!("{MINIMAL}[window]\nlags = 5000\n"), "raise it to lags + horizon = 5001"),
         (format!("{MINIMAL}[pace]\nspeed = 0.0\n"), "positive"),
         (format!("{MINIMAL}[broker]\nurl = \"http://h\"\n"), "mqtt://HOST:PORT"),
-        (format!("{MINIMAL}[broker]\npassword_file = \"p\"\n"), "broker: a password needs a username"),
+        (
+            format!("{MINIMAL}[broker]\nusername = \"\"\npassword_file = \"p\"\n"),
+            "broker: a password needs a username",
+        ),
+        (
+            format!("{MINIMAL}[broker]\nurl = \"mqtt://a:b@h\"\npassword_file = \"p\"\n"),
+            "broker: a password needs a username",
+        ),
+        (
+            format!("{MINIMAL}[owner.broker]\npassword_env = \"P\"\n"),
+            "owner.broker: a password needs a username",
+        ),
         (format!("{MINIMAL}[broker]\nca_file = \"p\"\n"), "mqtts:// only"),
         (format!("{MINIMAL}[owner.broker]\nkeep_alive_s = 0\n"), "owner.broker: keep_alive_s"),
         (format!("{MINIMAL}[owner]\ntopic = \"a/#\"\n"), "without wildcards"),
@@ -141,6 +152,21 @@ fn secrets_come_from_files_or_the_environment() {
     assert_eq!(config.settings().unwrap().token, std::env::var("PATH").ok());
     config.node.token_env = Some("EVENHAND_NO_SUCH_VARIABLE".into());
     assert!(config.settings().unwrap_err().to_string().contains("EVENHAND_NO_SUCH_VARIABLE"));
+}
+
+#[test]
+fn to_the_federations_broker_a_node_gives_its_own_name_unless_it_is_told_another() {
+    let user = |broker: &str| {
+        let config = Config::parse(&format!("{MINIMAL}[broker]\n{broker}")).unwrap();
+        config.link_options().unwrap().broker.user().map(str::to_owned)
+    };
+    assert_eq!(user("").as_deref(), Some("m1"));
+    assert_eq!(user("username = \"u\"").as_deref(), Some("u"));
+    assert_eq!(user("username = \"\""), None);
+    assert_eq!(user("url = \"mqtt://a:b@h\"").as_deref(), Some("a"));
+    assert_eq!(user("url = \"mqtt://a:b@h\"\nusername = \"u\"").as_deref(), Some("u"));
+    let owner = Config::parse(&format!("{MINIMAL}[owner]\n")).unwrap().owner.unwrap();
+    assert_eq!(owner.broker.resolve(None).unwrap().0.user(), None, "the broker at home knows no node");
 }
 
 proptest! {

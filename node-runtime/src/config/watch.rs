@@ -39,7 +39,7 @@ impl OwnerSection {
                 "owner.topic = {topic:?} and owner.discovery_prefix = {discovery_prefix:?} must be topics without wildcards"
             )));
         }
-        self.broker.check("owner.broker")
+        self.broker.check("owner.broker", None)
     }
 }
 

@@ -110,8 +110,11 @@ fn open(config: &Config, position: Position) -> Result<Box<dyn Source>, SourceEr
         }
         #[cfg(feature = "mqtt")]
         SourceSection::Mqtt(settings) => {
-            let section = settings.broker.as_ref().unwrap_or(&config.broker);
-            let (broker, tls) = section.resolve().map_err(Box::new)?;
+            let resolved = match &settings.broker {
+                Some(section) => section.resolve(None),
+                None => config.broker.resolve(Some(&config.node.id)),
+            };
+            let (broker, tls) = resolved.map_err(Box::new)?;
             let client_id = format!("evenhand-{}-{}-source", config.node.federation, config.node.id);
             let mqtt =
                 crate::source::mqtt::Mqtt::open(settings, &broker, tls.as_ref(), &client_id, position)?;

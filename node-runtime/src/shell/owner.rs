@@ -31,7 +31,7 @@ impl Owner {
         let (node, federation) = (config.node.id.as_str(), config.node.federation.as_str());
         let base = format!("{}/{federation}/{node}", section.topic);
         let topics = Topics { state: format!("{base}/state"), availability: format!("{base}/availability") };
-        let (broker, tls) = section.broker.resolve()?;
+        let (broker, tls) = section.broker.resolve(None)?;
         let mut options =
             plain_options(&broker, tls.as_ref(), &format!("evenhand-{federation}-{node}-owner"))?;
         options.set_keep_alive(Duration::from_secs(section.broker.keep_alive_s.into()));
