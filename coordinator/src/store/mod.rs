@@ -17,14 +17,19 @@
 pub mod audit;
 mod backup;
 mod error;
+mod guard;
 mod log;
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::io::ErrorKind;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use evenhand_protocol::identity::Digest;
 use redb::{Database, ReadableDatabase, TableDefinition, WriteTransaction};
+
+use self::guard::{Guarded, sound};
 
 pub use self::error::StoreError;
 pub use self::log::Log;
@@ -55,7 +60,7 @@ mod key {
 /// A federation's state folder, open for this process alone.
 #[derive(Debug)]
 pub struct Store {
-    database: Database,
+    database: Guarded,
     folder: PathBuf,
 }
 
@@ -72,16 +77,22 @@ impl Store {
     pub fn open_or_create(folder: &Path) -> Result<Self, StoreError> {
         let io = |source| StoreError::Io { path: folder.to_owned(), source };
         fs::create_dir_all(folder).map_err(io)?;
-        let database = Database::create(folder.join(FILE)).map_err(|error| match error {
-            redb::DatabaseError::DatabaseAlreadyOpen => StoreError::InUse { folder: folder.to_owned() },
-            redb::DatabaseError::Storage(redb::StorageError::Io(source))
-                if source.kind() != std::io::ErrorKind::InvalidData =>
-            {
-                io(source)
-            }
-            other => StoreError::from(redb::Error::from(other)),
+        if !folder.join(FILE).exists() {
+            make(folder)?;
+        }
+        let open = || Database::create(folder.join(FILE));
+        let database = sound(|| {
+            open().map_err(|error| match error {
+                redb::DatabaseError::DatabaseAlreadyOpen => StoreError::InUse { folder: folder.to_owned() },
+                redb::DatabaseError::Storage(redb::StorageError::Io(source))
+                    if source.kind() != ErrorKind::InvalidData =>
+                {
+                    io(source)
+                }
+                other => StoreError::from(redb::Error::from(other)),
+            })
         })?;
-        let store = Self { database, folder: folder.to_owned() };
+        let store = Self { database: database.into(), folder: folder.to_owned() };
         match store.value(key::FORMAT)? {
             None => {}
             Some(bytes) => match <[u8; 2]>::try_from(bytes.as_slice()).map(u16::from_le_bytes) {
@@ -178,9 +189,26 @@ impl Store {
         &self,
         changes: impl FnOnce(&WriteTransaction) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        let transaction = self.database.begin_write()?;
-        changes(&transaction)?;
-        Ok(transaction.commit()?)
+        sound(|| {
+            let transaction = self.database.begin_write()?;
+            changes(&transaction)?;
+            Ok(transaction.commit()?)
+        })
+    }
+}
+
+/// Makes an empty store beside its place and moves it there: a program that is killed leaves a whole one or none.
+fn make(folder: &Path) -> Result<(), StoreError> {
+    let io = |source| StoreError::Io { path: folder.to_owned(), source };
+    let mut aside = tempfile::Builder::new();
+    let aside =
+        aside.prefix(FILE).permissions(Permissions::from_mode(0o666)).tempfile_in(folder).map_err(io)?;
+    drop(Database::create(aside.path()).map_err(redb::Error::from)?);
+    match aside.persist_noclobber(folder.join(FILE)) {
+        Ok(_) => fs::File::open(folder).and_then(|folder| folder.sync_all()).map_err(io),
+        // Somebody else was quicker.
+        Err(error) if error.error.kind() == ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(io(error.error)),
     }
 }
 

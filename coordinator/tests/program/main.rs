@@ -175,6 +175,28 @@ async fn an_operator_watches_and_steers_it() {
     assert_eq!(turns, 1, "it explored anew when it was told to, and only then");
 }
 
+/// The program may write files up to this size, as if the disk were full then; the signal that comes with it is not heeded.
+const SMALL_DISK: &str = "trap '' XFSZ; ulimit -f 8192; exec \"$0\" \"$@\"";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn on_a_full_disk_it_ends_without_damage_and_goes_on_when_there_is_room() {
+    let site = Site::new();
+    let _nodes: Vec<Node> =
+        ["n0", "n1", "n2"].map(|name| Node::start(site.broker(), name, 1, Behaviour::Obeys)).into();
+    let mut small = Command::new("sh");
+    small.args(["-c", SMALL_DISK, env!("CARGO_BIN_EXE_evenhand-coordinator"), "run", "--config"]);
+    let ended = small.arg(site.config()).output().unwrap();
+    refused(&ended, 65, "cannot save the state: the disk failed: File too large");
+    assert!(!words(&ended).contains("damaged"), "{}", words(&ended));
+    let full = site.status().round;
+    assert!(full > 0);
+    let mut running = site.start();
+    site.wait_for(|status| status.round > full + 1);
+    done(&site.on_state("finish", &[]));
+    assert_eq!(running.wait().unwrap().code(), Some(0));
+    assert!(done(&site.on_state("audit", &[])).contains(" rounds agree"));
+}
+
 #[test]
 fn a_wrong_configuration_is_told_by_its_exit_code() {
     let folder = TempDir::new().unwrap();

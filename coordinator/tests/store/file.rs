@@ -110,3 +110,17 @@ fn a_torn_file_is_damaged_or_an_earlier_state() {
         }
     }
 }
+
+#[test]
+fn a_store_is_made_whole_and_leaves_nothing_beside_it() {
+    let folder = TempDir::new().unwrap();
+    // What is left of one that was killed while it was made.
+    fs::write(folder.path().join(format!("{FILE}half")), b"half made").unwrap();
+    drop(Store::open_or_create(folder.path()).unwrap());
+    let name = |entry: std::io::Result<fs::DirEntry>| entry.unwrap().file_name().into_string().unwrap();
+    let mut names: Vec<String> = fs::read_dir(folder.path()).unwrap().map(name).collect();
+    names.sort();
+    assert_eq!(names, [FILE.to_owned(), format!("{FILE}half")]);
+    Kept::start(folder.path(), &rules(), 0).enrol(&["a", "b", "c", "d"]);
+    assert_eq!(Store::open(folder.path()).unwrap().federation().unwrap().members().len(), 4);
+}
