@@ -1,6 +1,6 @@
 //! One round: who was asked, and what became of each.
 
-use evenhand_protocol::message::{Declined, Refusal};
+use evenhand_protocol::message::{Declined, Refusal, Why};
 use serde::{Deserialize, Serialize};
 
 use super::admission::{Accepted, Loudness};
@@ -155,11 +155,17 @@ impl Round {
 
     /// What came of it, with nobody louder beside the others than `limits` allow.
     pub(super) fn harvest(self, limits: &Admission) -> Harvest {
-        let arrived = self.slots.iter().filter_map(|slot| match slot {
-            Slot::Arrived(accepted) => Some(accepted),
+        let arrivals = self.draw.asked().iter().zip(&self.slots).filter_map(|(asked, slot)| match slot {
+            Slot::Arrived(accepted) => Some((asked.why, accepted)),
             _ => None,
         });
-        let Loudness { length_max, samples_max } = Loudness::of(arrived.clone(), limits);
+        let arrived = arrivals.clone().map(|(_, accepted)| accepted);
+        // Newcomers are beside the draw: they are held against who was drawn, not the other way round.
+        let drawn = arrivals.filter(|(why, _)| *why != Why::Newcomer).map(|(_, accepted)| accepted);
+        let Loudness { length_max, samples_max } = match drawn.clone().next() {
+            Some(_) => Loudness::of(drawn, limits),
+            None => Loudness::of(arrived.clone(), limits),
+        };
         let counted = |accepted: &Accepted| f64::from(accepted.samples()).min(samples_max);
         let total: f64 = arrived.map(counted).sum();
         let mut harvest = Harvest {

@@ -297,3 +297,25 @@ fn limits_beside_the_others_need_others_and_spare_who_keeps_to_them() {
     world.updates("b", 30, &[2.0]);
     assert_eq!(world.last().weights.values(), [-1.25 - 0.5 * 0.75 * 2.0]);
 }
+
+/// One is drawn and one is new: new names could otherwise keep the model from moving, or move it alone.
+#[test]
+fn a_newcomer_is_held_against_who_was_drawn_and_not_the_other_way_round() {
+    for (sent, counts) in [(1e-6, 1e-6), (50.0, 3.0)] {
+        let mut rules = settings(2);
+        rules.exploring.rounds_max = 1;
+        rules.admission.norm_ratio_max = 3.0;
+        rules.admission.samples_ratio_max = 3.0;
+        let mut world = World::with(rules, 1, &["a", "b"]);
+        world.born("c", 1);
+        world.updates("a", 10, &[1.0]);
+        world.updates("b", 10, &[1.0]);
+        let before = world.last().weights.values()[0];
+        let drawn = world.asked(2).into_iter().find(|name| *name != "c").unwrap().to_owned();
+        world.updates(&drawn, 10, &[1.0]);
+        world.updates("c", 10, &[sent]);
+        assert_eq!(world.last().record.nodes[2].why, Why::Newcomer);
+        let moved = before - world.last().weights.values()[0];
+        assert!((moved - 0.5 * (1.0 + counts) / 2.0).abs() < 1e-6, "{moved}");
+    }
+}
