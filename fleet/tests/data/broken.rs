@@ -1,13 +1,8 @@
-//! Broken files give one sentence with file and place, and never a panic.
+//! Broken files give one sentence with file and place.
 
-use std::fs;
-use std::os::unix::fs::symlink;
 use std::path::Path;
-use std::process::Command;
 
-use clap::ValueEnum;
-use evenhand_fleet::data::{self, Dataset};
-use proptest::prelude::*;
+use evenhand_fleet::data::Dataset;
 use tempfile::tempdir;
 use zip::CompressionMethod;
 
@@ -19,25 +14,6 @@ const PATH: &str = "; get the file anew from https://zenodo.org/record/6496656 (
 const HFT: &str = "; get the file anew from https://etsin.fairdata.fi/dataset/73eb48d7-4dbc-4a10-a52a-da745b47a649 (FI-2010)";
 const OPSD: &str = "; get the file anew from https://data.open-power-system-data.org/time_series/2020-10-06";
 const LONDON: &str = "; get the file anew from https://data.london.gov.uk/dataset/smartmeter-energy-use-data-in-london-households";
-
-#[test]
-fn without_files_it_says_where_they_are() {
-    assert_eq!(
-        data::load(Dataset::Mnist, None, &PAPER).unwrap_err().to_string(),
-        "mnist needs files: name their folder with --data DIR or EVENHAND_DATA, or take --dataset synthetic; \
-         it is published at http://yann.lecun.com/exdb/mnist"
-    );
-    let folder = tempdir().unwrap();
-    assert_eq!(
-        complaint(Dataset::Cifar10, folder.path()),
-        "cifar10 is not in DIR: no file data_batch_1.bin there nor in a folder cifar10, cifar-10-batches-bin; \
-         get it from https://www.cs.toronto.edu/~kriz/cifar.html (binary version)"
-    );
-    for &dataset in Dataset::value_variants().iter().filter(|dataset| **dataset != Dataset::Synthetic) {
-        let said = complaint(dataset, folder.path());
-        assert!(said.starts_with(&dataset.name()) && said.ends_with(dataset.home()), "{said}");
-    }
-}
 
 #[test]
 fn broken_idx_files() {
@@ -339,56 +315,6 @@ fn load_or_complaint(dataset: Dataset, folder: &Path) -> String {
 }
 
 #[test]
-fn what_lies_there_and_cannot_be_used_is_not_called_missing() {
-    const IMAGES: &str = "mnist/train-images-idx3-ubyte";
-    let said = |lay: &dyn Fn(&Path)| {
-        let folder = tempdir().unwrap();
-        let (images, labels) = mnist(3);
-        put_mnist(folder.path(), &images, &labels);
-        let path = folder.path().join(IMAGES);
-        fs::remove_file(&path).unwrap();
-        lay(&path);
-        complaint(Dataset::Mnist, folder.path())
-    };
-    let instead = |found: &str| {
-        format!(
-            "DIR/{IMAGES}: here is {found}, where a file of mnist should be; \
-             remove it, and get the file from http://yann.lecun.com/exdb/mnist"
-        )
-    };
-    assert_eq!(said(&|path| fs::create_dir(path).unwrap()), instead("a folder"));
-    assert_eq!(said(&|path| symlink("/nowhere", path).unwrap()), instead("a link to nothing"));
-    let fifo = |path: &Path| assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
-    assert_eq!(said(&fifo), instead("a pipe, a socket or a device"));
-    let unreadable = |path: &str, cause: &str| {
-        format!(
-            "DIR/{path}: cannot be read ({cause}); mend that, or get mnist anew from http://yann.lecun.com/exdb/mnist"
-        )
-    };
-    assert_eq!(
-        said(&|path| symlink(path, path).unwrap()),
-        unreadable(IMAGES, "Too many levels of symbolic links (os error 40)")
-    );
-
-    let folder = tempdir().unwrap();
-    put(folder.path(), "mnist", b"a file");
-    assert_eq!(
-        complaint(Dataset::Mnist, folder.path()),
-        unreadable("mnist", "Not a directory (os error 20)")
-    );
-    let (images, labels) = mnist(3);
-    put(folder.path(), "train-images-idx3-ubyte", &images);
-    put(folder.path(), "train-labels-idx1-ubyte", &labels);
-    assert_eq!(load(Dataset::Mnist, folder.path()).unwrap().len(), 3, "what is beside it is sound");
-
-    assert_eq!(
-        complaint(Dataset::Mnist, &folder.path().join("nowhere")),
-        "the data folder DIR cannot be read: No such file or directory (os error 2); \
-         name another with --data DIR or EVENHAND_DATA"
-    );
-}
-
-#[test]
 fn broken_meters() {
     let said = |text: &str| {
         let folder = tempdir().unwrap();
@@ -408,86 +334,4 @@ fn broken_meters() {
         "DIR: no samples for meters: every household has less than 30 days of readings, or mostly zeros; \
          get all of it from https://data.london.gov.uk/dataset/smartmeter-energy-use-data-in-london-households"
     );
-}
-
-/// What became of a file on its way.
-#[derive(Debug, Clone)]
-enum Harm {
-    Cut(prop::sample::Index),
-    Changed(prop::sample::Index, u8),
-    Grown(Vec<u8>),
-    Other(Vec<u8>),
-}
-
-fn harm() -> impl Strategy<Value = Harm> {
-    let bytes = || prop::collection::vec(any::<u8>(), 0..200);
-    prop_oneof![
-        any::<prop::sample::Index>().prop_map(Harm::Cut),
-        (any::<prop::sample::Index>(), any::<u8>()).prop_map(|(at, byte)| Harm::Changed(at, byte)),
-        bytes().prop_map(Harm::Grown),
-        bytes().prop_map(Harm::Other),
-    ]
-}
-
-impl Harm {
-    fn done(&self, mut bytes: Vec<u8>) -> Vec<u8> {
-        match self {
-            Harm::Cut(at) => bytes.truncate(at.index(bytes.len())),
-            // The heads of files are short, and where most can go wrong.
-            Harm::Changed(at, byte) => {
-                let reach = if byte.is_multiple_of(2) { bytes.len() } else { bytes.len().min(160) };
-                bytes[at.index(reach)] ^= byte;
-            }
-            Harm::Grown(more) => bytes.extend(more),
-            Harm::Other(other) => bytes.clone_from(other),
-        }
-        bytes
-    }
-}
-
-fn load_harmed(dataset: Dataset, harm: &Harm, packed: bool, files: &[(&str, Vec<u8>)]) {
-    let folder = tempdir().unwrap();
-    let (harmed, sound) = files.split_last().unwrap();
-    sound.iter().for_each(|(name, bytes)| put(folder.path(), name, bytes));
-    let bytes = if packed { harm.done(gzip(&harmed.1)) } else { harm.done(harmed.1.clone()) };
-    put(folder.path(), harmed.0, &bytes);
-    check(dataset, folder.path());
-}
-
-/// Either samples of the right kind, or a complaint that names the file.
-fn check(dataset: Dataset, folder: &Path) {
-    match load(dataset, folder) {
-        Ok(pool) => {
-            assert!(
-                !pool.is_empty() && pool.features.len() == pool.len() * pool.shape.iter().product::<usize>()
-            );
-            assert!(pool.features.iter().all(|feature| feature.is_finite()));
-        }
-        Err(error) => assert!(error.to_string().contains(&*folder.to_string_lossy()), "{error}"),
-    }
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(96))]
-
-    #[test]
-    fn harmed_files_never_panic(harm in harm(), packed: bool) {
-        let (images, labels) = mnist(2);
-        let mnist = [("train-labels-idx1-ubyte", labels.clone()), ("train-images-idx3-ubyte", images.clone())];
-        load_harmed(Dataset::Mnist, &harm, packed, &mnist);
-        let mnist = [("train-images-idx3-ubyte", images), ("train-labels-idx1-ubyte", labels)];
-        load_harmed(Dataset::Mnist, &harm, packed, &mnist);
-        load_harmed(Dataset::Cifar10, &harm, packed, &[("data_batch_1.bin", cifar(&[1, 2]))]);
-        for method in [CompressionMethod::Stored, CompressionMethod::Deflated] {
-            let archive = [("pathmnist.npz.gz", gzip(&pathmnist("train", &[1, 2], method)))];
-            load_harmed(Dataset::Pathmnist, &harm, packed, &archive);
-            load_harmed(Dataset::Pathmnist, &harm, packed, &[("pathmnist.npz", pathmnist("train", &[1, 2], method))]);
-        }
-        let books = fi2010(2).join("\n").into_bytes();
-        load_harmed(Dataset::Hft, &harm, packed, &[("Train_Dst_NoAuction_ZScore_CF_3.txt", books)]);
-        let loads = opsd(1360, "DE_load_MW").into_bytes();
-        load_harmed(Dataset::Electricity, &harm, packed, &[("de_load_15min_opsd_index.csv", loads)]);
-        let meter = meter("MAC000002", 1441, steady).into_bytes();
-        load_harmed(Dataset::Meters, &harm, packed, &[("MAC000002.csv", meter)]);
-    }
 }

@@ -5,5 +5,7 @@ mod broken;
 mod command;
 mod fixtures;
 mod formats;
+mod harmed;
 mod households;
 mod real;
+mod unusable;
