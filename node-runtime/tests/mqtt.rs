@@ -11,7 +11,7 @@ use evenhand_node::shell::{self, NodeError, Workshop};
 use evenhand_node::source::household::Household;
 use evenhand_node::window::Series;
 use evenhand_node::{config::SourceSection, reading::Intake, source::Source};
-use evenhand_protocol::codec::EncodedUpdate;
+use evenhand_protocol::codec::{CodecKind, EncodedUpdate};
 use evenhand_protocol::identity::Digest;
 use evenhand_protocol::message::{Answer, Declined, LossKind, Order, Train, Update};
 use tokio::sync::watch;
@@ -21,6 +21,7 @@ use tokio::task::JoinHandle;
 #[allow(dead_code)]
 mod support;
 use support::coordinator::{Coordinator, SAMPLES_MAX as SAMPLES, train};
+use support::process::{NodeProcess, configure};
 
 const PER_ROUND: usize = 40;
 
@@ -136,6 +137,33 @@ async fn labelled_rows_of_a_file_become_the_gradient_of_a_classifier() {
     assert_eq!(coordinator.answer().await, Answer::Decline { round: 3, reason: Declined::NoData });
     stop.send(true).unwrap();
     node.await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn the_program_rounds_by_random_numbers_of_its_own() {
+    let broker = Mosquitto::start();
+    let folder = tempfile::tempdir().unwrap();
+    let mut coordinator = Coordinator::connect(&broker);
+    let config = config(&broker, "");
+    let weights = coordinator.model.initial_weights();
+    let order = Order::Train(Train { codec: CodecKind::Int8, ..train(1, &weights, true) });
+
+    // With the streams of the seed, as simulated fleets have them.
+    let (stop, node) = start(&config);
+    coordinator.welcome().await;
+    coordinator.order(order.clone()).await;
+    let plain = coordinator.update().await;
+    stop.send(true).unwrap();
+    coordinator.death().await;
+    node.await.unwrap().unwrap();
+
+    let file = configure(folder.path(), &toml::to_string(&config).unwrap());
+    let _program = NodeProcess::start(env!("CARGO_BIN_EXE_evenhand-node"), &file, &[]);
+    coordinator.welcome().await;
+    coordinator.order(order).await;
+    let own = coordinator.update().await;
+    assert_eq!(own.loss, plain.loss, "the same readings");
+    assert_ne!(own.vector, plain.vector);
 }
 
 #[tokio::test]
