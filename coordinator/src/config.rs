@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use evenhand_link::{Broker, BrokerError, Tls, TlsError, TlsFiles};
 use evenhand_models::{LoadOptions, Model, ModelError, shipped};
-use evenhand_protocol::identity::Digest;
+use evenhand_protocol::identity::{Digest, NodeId};
 use serde::{Deserialize, Serialize};
 
-use crate::broker::Access;
+use crate::broker::{Access, Secret, SecretError};
 use crate::dashboard::{DashboardError, DashboardOptions, Token};
 use crate::fairness::{Appraisal, FairnessError};
 use crate::federation::{
@@ -108,6 +108,8 @@ pub struct BrokerConfig {
     pub listen: SocketAddr,
     /// Who may do what on it.
     pub access: AccessConfig,
+    /// What the nodes' passwords on it follow from; without it, their names are believed.
+    pub secret_file: Option<PathBuf>,
     /// With `mqtts://`: whose certificates to trust, instead of the system's.
     pub ca_file: Option<PathBuf>,
     /// With `mqtts://`: our own certificate.
@@ -124,6 +126,7 @@ impl Default for BrokerConfig {
             url: EMBEDDED.into(),
             listen: SocketAddr::from(([127, 0, 0, 1], 1883)),
             access: AccessConfig::PerNode,
+            secret_file: None,
             ca_file: None,
             certificate_file: None,
             key_file: None,
@@ -196,6 +199,27 @@ pub enum ConfigError {
     /// The broker's address is none.
     #[error("broker.url: {0}")]
     Broker(#[from] BrokerError),
+    /// Other machines could say they are any node.
+    #[error(
+        "broker.listen = {0} lets other machines in, where nodes must prove their names: set broker.secret_file \
+         (openssl rand -hex 32) and give each node the password that `evenhand-coordinator password` prints; or \
+         listen on 127.0.0.1"
+    )]
+    Unproven(SocketAddr),
+    /// Other machines could read every node's reward.
+    #[error(
+        "broker.access = \"open\" with broker.listen = {0} would show every node's reward to other machines; set it \
+         to \"per-node\", or listen on 127.0.0.1"
+    )]
+    Exposed(SocketAddr),
+    /// The secret cannot be used.
+    #[error("broker.secret_file: {0}")]
+    Secret(#[from] SecretError),
+    /// There are no passwords.
+    #[error(
+        "nodes have passwords on the embedded broker only, and only with a broker.secret_file (openssl rand -hex 32)"
+    )]
+    NoPasswords,
     /// The certificates cannot be used.
     #[error("broker: {0}")]
     Tls(#[from] TlsError),
@@ -281,11 +305,7 @@ impl Config {
             return Err(ConfigError::Payload(config.payload_bytes_max));
         }
         if config.url == EMBEDDED {
-            let access = match config.access {
-                AccessConfig::Open => Access::Open,
-                AccessConfig::PerNode => Access::per_node(),
-            };
-            return Ok(BrokerChoice::Embedded { listen: config.listen, access });
+            return Ok(BrokerChoice::Embedded { listen: config.listen, access: self.access()? });
         }
         let broker = Broker::parse(&config.url)?;
         let files = TlsFiles {
@@ -295,6 +315,30 @@ impl Config {
         };
         let tls = if files == TlsFiles::default() { None } else { Some(Tls::load(&files)?) };
         Ok(BrokerChoice::External { broker, tls })
+    }
+
+    /// Who may do what on the embedded broker. What is a node's alone must stay so for whoever can connect: on
+    /// this machine names are believed, from other machines they are proven.
+    fn access(&self) -> Result<Access, ConfigError> {
+        let BrokerConfig { listen, access, .. } = self.broker;
+        let local = listen.ip().to_canonical().is_loopback();
+        match (access, self.secret()?) {
+            (AccessConfig::Open, _) if !local => Err(ConfigError::Exposed(listen)),
+            (AccessConfig::Open, _) => Ok(Access::Open),
+            (AccessConfig::PerNode, None) if !local => Err(ConfigError::Unproven(listen)),
+            (AccessConfig::PerNode, secret) => Ok(Access::per_node(self.federation.name.clone(), secret)),
+        }
+    }
+
+    fn secret(&self) -> Result<Option<Secret>, ConfigError> {
+        Ok(self.broker.secret_file.as_deref().map(Secret::read).transpose()?)
+    }
+
+    /// A node's password on the embedded broker.
+    pub fn password(&self, node: &NodeId) -> Result<String, ConfigError> {
+        let secret =
+            self.secret()?.filter(|_| self.broker.url == EMBEDDED).ok_or(ConfigError::NoPasswords)?;
+        Ok(secret.password(&self.federation.name, node))
     }
 
     /// The model that is meant.
@@ -382,10 +426,45 @@ mod tests {
         assert!(error("[contribution]\nutility = \"accuracy\"").contains("of which this program has none"));
         assert!(error("[training]\ncodec = \"zip\"").contains("unknown codec"));
         assert!(error("[broker]\nurl = \"http://x\"").starts_with("broker.url: "));
+        assert!(
+            error("[broker]\nsecret_file = \"none\"").starts_with("broker.secret_file: cannot read none")
+        );
         assert!(error("[broker]\nurl = \"mqtts://x\"\nca_file = \"none.pem\"").contains("none.pem"));
         assert!(
             error("[dashboard]\ntoken_file = \"none\"").starts_with("dashboard.token_file: cannot read none")
         );
         assert!(error("[model]\nonnx = \"nothing\"").contains("electricity-rnn"));
+    }
+
+    #[test]
+    fn beyond_this_machine_the_embedded_broker_wants_proof() {
+        let config = |listen: &str, more: &str| {
+            Config::parse(&format!("[broker]\nlisten = \"{listen}\"\n{more}")).unwrap()
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("secret");
+        std::fs::write(&file, "0123456789abcdef0123456789abcdef\n").unwrap();
+        let secret = format!("secret_file = {file:?}\n");
+        let node = NodeId::new("meter-1").unwrap();
+        for here in ["127.0.0.1:1883", "127.9.9.9:1883", "[::1]:1883", "[::ffff:127.0.0.1]:1883"] {
+            for more in ["", "access = \"open\"", &secret] {
+                config(here, more).broker().unwrap();
+            }
+        }
+        for beyond in ["0.0.0.0:1883", "[::]:1883", "192.168.1.2:1883"] {
+            let unproven = config(beyond, "").broker().unwrap_err();
+            assert!(matches!(unproven, ConfigError::Unproven(_)), "{unproven}");
+            assert!(unproven.to_string().contains("set broker.secret_file"));
+            let open = format!("access = \"open\"\n{secret}");
+            assert!(matches!(config(beyond, &open).broker().unwrap_err(), ConfigError::Exposed(_)));
+            config(beyond, &secret).broker().unwrap();
+        }
+        let external = "url = \"mqtt://broker.example\"";
+        config("0.0.0.0:1883", external).broker().unwrap();
+        assert_eq!(config("127.0.0.1:1883", &secret).password(&node).unwrap().len(), 64);
+        for more in [String::new(), format!("{external}\n{secret}")] {
+            let none = config("127.0.0.1:1883", &more).password(&node).unwrap_err();
+            assert!(matches!(none, ConfigError::NoPasswords), "{none}");
+        }
     }
 }

@@ -22,6 +22,9 @@ use super::{BrokerOptions, locked};
 /// A client that does not introduce itself in this time is none.
 const INTRODUCTION: Duration = Duration::from_secs(10);
 
+/// A CONNECT with its will; larger packets are for those who were let in.
+const INTRODUCTION_BYTES_MAX: usize = 256 << 10;
+
 /// Written at a time.
 const BURST_BYTES: usize = 256 << 10;
 
@@ -62,7 +65,7 @@ pub(super) async fn serve(
     let _best_effort = stream.set_nodelay(true);
     let (input, mut output) = stream.into_split();
     let mut input =
-        Input { stream: input, buffer: BytesMut::new(), packet_bytes_max: options.packet_bytes_max };
+        Input { stream: input, buffer: BytesMut::new(), packet_bytes_max: INTRODUCTION_BYTES_MAX };
     let introduced = match timeout(INTRODUCTION, input.next()).await {
         Ok(Ok(Packet::Connect(connect))) => welcome(connect, hub, &options, &mut output).await,
         Ok(Ok(_)) => Err(End::Breach("the first packet is no CONNECT")),
@@ -73,6 +76,7 @@ pub(super) async fn serve(
         Ok(guest) => guest,
         Err(end) => return tracing::debug!(%peer, %end, "no client"),
     };
+    input.packet_bytes_max = options.packet_bytes_max;
     let answers = Mutex::new(BytesMut::new());
     let end = tokio::select! {
         end = guest.read(&mut input, &answers) => end,
@@ -224,12 +228,11 @@ impl Guest {
 
     fn subscribe(&self, subscribe: Subscribe) -> Packet {
         let granted = subscribe.filters.into_iter().map(|filter| {
-            if !is_filter(&filter.path) || !self.rights.may_subscribe(&filter.path) {
-                return SubscribeReasonCode::Failure;
-            }
             let qos = at_most_once_or_least(filter.qos);
-            locked(&self.hub).subscribe(&self.ticket, &filter.path, qos);
-            SubscribeReasonCode::Success(qos)
+            let granted = is_filter(&filter.path)
+                && self.rights.may_hear(&filter.path)
+                && locked(&self.hub).subscribe(&self.ticket, &filter.path, qos);
+            if granted { SubscribeReasonCode::Success(qos) } else { SubscribeReasonCode::Failure }
         });
         Packet::SubAck(SubAck::new(subscribe.pkid, granted.collect()))
     }

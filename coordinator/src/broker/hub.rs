@@ -8,14 +8,18 @@ use rumqttc::QoS;
 use tokio::sync::Notify;
 
 use super::access::Rights;
-use super::topics::{Tree, matches};
+use super::retained::Retained;
+use super::topics::Tree;
 use super::{BrokerFigures, BrokerOptions};
 
 /// Messages a client may have unacknowledged.
 const IN_FLIGHT_MAX: usize = 64;
 
-/// What a waiting message costs besides its payload.
-const OVERHEAD_BYTES: usize = 128;
+/// Filters one client may have.
+const FILTERS_MAX: usize = 64;
+
+/// What a message that is kept costs besides its payload.
+pub(super) const OVERHEAD_BYTES: usize = 128;
 
 /// A message, shared by everybody who gets it.
 #[derive(Debug, PartialEq, Eq)]
@@ -58,11 +62,12 @@ struct Connection {
     number: u64,
     wake: Arc<Notify>,
     will: Option<Letter>,
-    rights: Rights,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Session {
+    /// Of whom it belongs to, which never changes.
+    rights: Rights,
     connection: Option<Connection>,
     /// Whether it ends with its connection.
     clean: bool,
@@ -76,6 +81,20 @@ struct Session {
 }
 
 impl Session {
+    fn new(rights: Rights) -> Self {
+        Self {
+            rights,
+            connection: None,
+            clean: true,
+            subscriptions: BTreeMap::new(),
+            waiting: VecDeque::new(),
+            in_flight: VecDeque::new(),
+            bytes: 0,
+            last_id: 0,
+            dropping: false,
+        }
+    }
+
     fn next_id(&mut self) -> u16 {
         loop {
             self.last_id = self.last_id.checked_add(1).unwrap_or(1);
@@ -90,7 +109,7 @@ impl Session {
 pub(super) struct Hub {
     sessions: HashMap<Arc<str>, Session>,
     tree: Tree,
-    retained: BTreeMap<String, Arc<Letter>>,
+    retained: Retained,
     session_bytes_max: usize,
     waiting_bytes_max: usize,
     sessions_max: usize,
@@ -105,7 +124,7 @@ impl Hub {
         Self {
             sessions: HashMap::new(),
             tree: Tree::default(),
-            retained: BTreeMap::new(),
+            retained: Retained::new(options.retained_letter_bytes_max, options.retained_bytes_max),
             session_bytes_max: options.session_bytes_max,
             waiting_bytes_max: options.waiting_bytes_max,
             sessions_max: options.sessions_max,
@@ -120,6 +139,7 @@ impl Hub {
             connections: self.sessions.values().filter(|session| session.connection.is_some()).count(),
             sessions: self.sessions.len(),
             retained: self.retained.len(),
+            retained_bytes: self.retained.bytes(),
             ..self.figures
         }
     }
@@ -129,7 +149,7 @@ impl Hub {
         format!("nameless-{}", self.connections + 1)
     }
 
-    /// Lets a client in, and says whether it was known. An older connection of the same name is over,
+    /// Lets a client in, and says whether it was known. An older connection to the same session is over,
     /// and its will is published before anything the new one says. None if there is no room.
     pub(super) fn connect(
         &mut self,
@@ -138,6 +158,8 @@ impl Hub {
         will: Option<Letter>,
         rights: Rights,
     ) -> Option<(Ticket, bool)> {
+        let client = rights.session(client);
+        let client = client.as_str();
         self.end(client, None, false);
         if clean {
             self.forget(client);
@@ -149,15 +171,14 @@ impl Hub {
         let known = self.sessions.contains_key(client);
         let client: Arc<str> = client.into();
         let ticket = Ticket { client: Arc::clone(&client), number: self.connections, wake: Arc::default() };
-        let session = self.sessions.entry(client).or_default();
+        let session = self.sessions.entry(client).or_insert_with(|| Session::new(rights));
         session.clean = clean;
         // What was not acknowledged goes out again first, under its old ids.
         for mut delivery in session.in_flight.drain(..).rev() {
             delivery.again = true;
             session.waiting.push_front(delivery);
         }
-        session.connection =
-            Some(Connection { number: ticket.number, wake: Arc::clone(&ticket.wake), will, rights });
+        session.connection = Some(Connection { number: ticket.number, wake: Arc::clone(&ticket.wake), will });
         ticket.wake.notify_one();
         Some((ticket, known))
     }
@@ -199,21 +220,18 @@ impl Hub {
         current.then_some(session)
     }
 
-    /// Subscribes, and delivers what was retained.
-    pub(super) fn subscribe(&mut self, ticket: &Ticket, filter: &str, qos: QoS) {
-        let Some(session) = self.session_mut(ticket) else { return };
+    /// Subscribes, and delivers what was retained; says whether there was room for the filter.
+    pub(super) fn subscribe(&mut self, ticket: &Ticket, filter: &str, qos: QoS) -> bool {
+        let Some(session) = self.session_mut(ticket) else { return false };
+        if session.subscriptions.len() >= FILTERS_MAX && !session.subscriptions.contains_key(filter) {
+            return false;
+        }
         session.subscriptions.insert(filter.to_owned(), qos);
         self.tree.insert(filter, &ticket.client, qos);
-        // A filter without wildcards is a topic: most are, and need no search.
-        let kept: Vec<Arc<Letter>> = if filter.contains(['+', '#']) {
-            let matching = self.retained.iter().filter(|(topic, _)| matches(topic, filter));
-            matching.map(|(_, letter)| Arc::clone(letter)).collect()
-        } else {
-            self.retained.get(filter).into_iter().map(Arc::clone).collect()
-        };
-        for letter in kept {
+        for letter in self.retained.wanted_by(filter) {
             self.enqueue(&ticket.client, letter, qos, true);
         }
+        true
     }
 
     pub(super) fn unsubscribe(&mut self, ticket: &Ticket, filter: &str) {
@@ -228,10 +246,8 @@ impl Hub {
     pub(super) fn publish(&mut self, letter: Letter) {
         self.figures.received += 1;
         let letter = Arc::new(letter);
-        if letter.retain && letter.payload.is_empty() {
-            self.retained.remove(&letter.topic);
-        } else if letter.retain {
-            self.retained.insert(letter.topic.clone(), Arc::clone(&letter));
+        if letter.retain {
+            self.retained.keep(&letter);
         }
         for (client, qos) in self.tree.matching(&letter.topic) {
             self.enqueue(&client, Arc::clone(&letter), qos, false);
@@ -244,13 +260,17 @@ impl Hub {
         self.tree.matching(topic).keys().any(|client| {
             self.sessions.get(client).is_some_and(|session| {
                 let taken_in = session.bytes <= self.session_bytes_max / 2;
-                !taken_in && session.connection.as_ref().is_some_and(|c| !c.rights.is_node())
+                !taken_in && session.connection.is_some() && !session.rights.is_node()
             })
         })
     }
 
     fn enqueue(&mut self, client: &Arc<str>, letter: Arc<Letter>, subscribed: QoS, kept: bool) {
         let Some(session) = self.sessions.get_mut(client) else { return };
+        // It was asked when it subscribed; but what a node must not see shall not hang on one question.
+        if !session.rights.may_hear(&letter.topic) {
+            return;
+        }
         let qos = if letter.qos < subscribed { letter.qos } else { subscribed };
         if session.connection.is_none() && qos == QoS::AtMostOnce {
             return;
@@ -321,5 +341,34 @@ impl Hub {
                 self.room.notify_waiters();
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::net::SocketAddr;
+
+    use evenhand_protocol::identity::{FederationId, NodeId};
+
+    use super::super::Access;
+    use super::*;
+
+    #[test]
+    fn what_a_node_must_not_see_is_not_delivered_even_if_it_was_subscribed_to() {
+        let options = BrokerOptions::new(SocketAddr::from(([127, 0, 0, 1], 0)), Access::Open);
+        let mut hub = Hub::new(&options);
+        let rights =
+            Rights::Node { federation: FederationId::new("home").unwrap(), node: NodeId::new("a").unwrap() };
+        let (ticket, _) = hub.connect("x", true, None, rights).unwrap();
+        hub.subscribe(&ticket, "#", QoS::AtLeastOnce);
+        for node in ["b", "a"] {
+            let topic = format!("evenhand/v1/home/node/{node}/task");
+            let payload = Bytes::from(node.to_owned());
+            hub.publish(Letter { topic, payload, qos: QoS::AtLeastOnce, retain: false });
+        }
+        let taken = hub.take(&ticket, 1000).unwrap();
+        let seen: Vec<&[u8]> = taken.iter().map(|delivery| &delivery.letter.payload[..]).collect();
+        assert_eq!(seen, [b"a"]);
     }
 }

@@ -11,18 +11,20 @@
 //! |---|---|
 //! | keeps one log a *topic filter*, and what was delivered stays in it until the log wraps: with a filter a node, memory grows with nodes × segments × segment size | what was acknowledged is gone; waiting bytes are bounded for each session and in total |
 //! | a subscriber that falls behind its log "jumps to head": QoS 1 messages are lost without a word | what does not fit is dropped at the end of the queue, counted and logged; nodes that flood the coordinator are held back by TCP instead |
-//! | everybody may subscribe to everything, so any node can read every other node's reward | a node may use only what lies under its own name ([`Access`]) |
+//! | everybody may subscribe to everything, so any node can read every other node's reward | a node may use only what lies under its own name ([`Access`]), and proves that name by a password ([`Secret`]) unless only this machine can connect |
 //! | binds by itself, logs a failure instead of returning it, cannot be stopped: threads and port live as long as the process | the listener is bound before anything starts (port 0 works), dropping the handle ends it |
 //! | brings axum, a metrics exporter, and five configuration formats along | no further crates |
 //!
 //! # What it does not do
 //!
-//! QoS 2, MQTT 5, shared subscriptions, sessions that outlive the process. Evenhand needs none of
+//! TLS: whoever can listen to the network sees passwords and models. QoS 2, MQTT 5, shared subscriptions, sessions that outlive the process. Evenhand needs none of
 //! them: every message is idempotent, and after a restart the coordinator asks again.
 
 mod access;
 mod connection;
 mod hub;
+mod retained;
+mod secret;
 mod topics;
 
 use std::io;
@@ -34,6 +36,7 @@ use tokio::task::{JoinHandle, JoinSet};
 
 pub use self::access::{Access, COORDINATOR};
 use self::hub::Hub;
+pub use self::secret::{Secret, SecretError};
 
 /// How the broker is run.
 #[derive(Debug, Clone)]
@@ -50,6 +53,10 @@ pub struct BrokerOptions {
     pub waiting_bytes_max: usize,
     /// Clients it remembers, connected or not.
     pub sessions_max: usize,
+    /// Bytes of one message that is retained; a larger one is delivered only.
+    pub retained_letter_bytes_max: usize,
+    /// Bytes of all retained messages together.
+    pub retained_bytes_max: usize,
 }
 
 impl BrokerOptions {
@@ -62,6 +69,9 @@ impl BrokerOptions {
             session_bytes_max: 64 << 20,
             waiting_bytes_max: 1 << 30,
             sessions_max: 20_000,
+            // Manifest, births and accounts are below a kilobyte each.
+            retained_letter_bytes_max: 16 << 10,
+            retained_bytes_max: 64 << 20,
         }
     }
 
@@ -80,6 +90,8 @@ pub struct BrokerFigures {
     pub sessions: usize,
     /// Retained messages.
     pub retained: usize,
+    /// Bytes they take.
+    pub retained_bytes: usize,
     /// Bytes waiting to be delivered or acknowledged.
     pub waiting_bytes: usize,
     /// Messages accepted.

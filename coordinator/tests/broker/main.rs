@@ -1,15 +1,16 @@
 //! The embedded broker, spoken to packet by packet.
 #![allow(clippy::unwrap_used)]
 
+mod access;
+mod bounds;
 mod raw;
 
 use std::net::SocketAddr;
 
 use bytes::Bytes;
 use evenhand_coordinator::broker::{Access, BrokerOptions, COORDINATOR, EmbeddedBroker};
-use rumqttc::{
-    Connect, ConnectReturnCode, LastWill, Packet, PubAck, Publish, QoS, SubscribeReasonCode, Unsubscribe,
-};
+use evenhand_protocol::identity::FederationId;
+use rumqttc::{Connect, LastWill, Packet, PubAck, Publish, QoS, Unsubscribe};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
@@ -17,6 +18,22 @@ use self::raw::Raw;
 
 async fn open_broker() -> EmbeddedBroker {
     EmbeddedBroker::start(BrokerOptions::local(Access::Open)).await.unwrap()
+}
+
+/// What a coordinator configures, with a password that is known here.
+fn per_node() -> Access {
+    let federation = FederationId::new("home").unwrap();
+    Access::PerNode { federation, password: "secret".into(), secret: None }
+}
+
+fn login(connect: Connect, user: &str, password: &str) -> Connect {
+    let mut connect = connect;
+    connect.set_login(user, password);
+    connect
+}
+
+fn coordinator() -> Connect {
+    login(named("evenhand-coordinator-home"), COORDINATOR, "secret")
 }
 
 fn named(client: &str) -> Connect {
@@ -173,43 +190,11 @@ async fn models_of_megabytes_pass_and_packets_beyond_the_limit_do_not() {
 }
 
 #[tokio::test]
-async fn a_node_hears_only_what_is_its_own() {
-    let access = Access::PerNode { password: "secret".into() };
-    let broker = EmbeddedBroker::start(BrokerOptions::local(access)).await.unwrap();
-    let mut guess = named("x");
-    guess.set_login(COORDINATOR, "guess");
-    assert_eq!(Raw::refused(&broker, guess).await, ConnectReturnCode::BadUserNamePassword);
-    let mut login = named("coordinator");
-    login.set_login(COORDINATOR, "secret");
-    let mut coordinator = Raw::connect(&broker, login).await;
-    coordinator.subscribe(&["evenhand/v1/home/node/+/update"]).await;
-    let mut curious = Raw::connect(&broker, named("m1")).await;
-    let filters = ["evenhand/v1/home/node/m1/task", "evenhand/v1/home/node/m2/task", "#"];
-    let granted = curious.try_subscribe(&filters).await;
-    let yes = SubscribeReasonCode::Success(QoS::AtLeastOnce);
-    assert_eq!(granted, [yes, SubscribeReasonCode::Failure, SubscribeReasonCode::Failure]);
-    coordinator.publish("evenhand/v1/home/node/m2/task", "secret", false).await;
-    coordinator.publish("evenhand/v1/home/node/m1/task", "yours", false).await;
-    assert_eq!(text(&curious.delivery().await).1, "yours");
-    // Nor can it speak for others, in life or death.
-    curious.publish("evenhand/v1/home/node/m2/update", "forged", false).await;
-    curious.publish("evenhand/v1/home/node/m1/update", "true", false).await;
-    assert_eq!(text(&coordinator.delivery().await).1, "true");
-    let forged = with_will(named("m3"), "evenhand/v1/home/node/m2/status");
-    assert_eq!(Raw::refused(&broker, forged).await, ConnectReturnCode::NotAuthorized);
-}
-
-#[tokio::test]
 async fn nodes_are_held_back_while_the_coordinator_takes_its_time_and_nothing_is_lost() {
     const UPDATES: usize = 200;
-    let options = BrokerOptions {
-        session_bytes_max: 1 << 20,
-        ..BrokerOptions::local(Access::PerNode { password: "secret".into() })
-    };
+    let options = BrokerOptions { session_bytes_max: 1 << 20, ..BrokerOptions::local(per_node()) };
     let broker = EmbeddedBroker::start(options).await.unwrap();
-    let mut login = named("coordinator");
-    login.set_login(COORDINATOR, "secret");
-    let mut coordinator = Raw::connect(&broker, login).await;
+    let mut coordinator = Raw::connect(&broker, coordinator()).await;
     coordinator.subscribe(&["evenhand/v1/home/node/+/update"]).await;
     let mut node = Raw::connect(&broker, named("m1")).await;
     let flood = tokio::spawn(async move {
@@ -225,26 +210,6 @@ async fn nodes_are_held_back_while_the_coordinator_takes_its_time_and_nothing_is
     }
     flood.await.unwrap();
     assert_eq!(broker.figures().dropped, 0);
-}
-
-#[tokio::test]
-async fn what_does_not_fit_a_queue_is_dropped_and_counted_and_the_rest_arrives() {
-    let options = BrokerOptions { session_bytes_max: 10_000, ..BrokerOptions::local(Access::Open) };
-    let broker = EmbeddedBroker::start(options).await.unwrap();
-    let (mut away, _) = Raw::introduce(&broker, lasting("away")).await;
-    away.subscribe(&["t"]).await;
-    away.send(Packet::Disconnect).await;
-    away.closed().await;
-    let mut sender = Raw::connect(&broker, named("sender")).await;
-    for number in 0..20u8 {
-        sender.publish("t", vec![number; 1000], false).await;
-    }
-    assert_eq!(broker.figures().dropped, 12);
-    assert!(broker.figures().waiting_bytes <= 10_000);
-    let (mut away, _) = Raw::introduce(&broker, lasting("away")).await;
-    for number in 0..8 {
-        assert_eq!(away.delivery().await.payload[0], number);
-    }
 }
 
 #[tokio::test]

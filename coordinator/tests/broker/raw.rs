@@ -20,9 +20,14 @@ pub(crate) struct Raw {
 }
 
 impl Raw {
-    async fn greet(broker: &EmbeddedBroker, connect: Connect) -> (Self, rumqttc::ConnAck) {
+    /// Connects and says nothing.
+    pub(crate) async fn dial(broker: &EmbeddedBroker) -> Self {
         let stream = TcpStream::connect(broker.address()).await.unwrap();
-        let mut client = Self { stream, buffer: BytesMut::new(), packet_id: 0, early: Vec::new() };
+        Self { stream, buffer: BytesMut::new(), packet_id: 0, early: Vec::new() }
+    }
+
+    async fn greet(broker: &EmbeddedBroker, connect: Connect) -> (Self, rumqttc::ConnAck) {
+        let mut client = Self::dial(broker).await;
         client.send(Packet::Connect(connect)).await;
         match client.next().await {
             Packet::ConnAck(ack) => (client, ack),
@@ -44,6 +49,7 @@ impl Raw {
     /// Expects to be refused.
     pub(crate) async fn refused(broker: &EmbeddedBroker, connect: Connect) -> ConnectReturnCode {
         let (mut client, ack) = Self::greet(broker, connect).await;
+        assert_ne!(ack.code, ConnectReturnCode::Success);
         client.closed().await;
         ack.code
     }
@@ -61,7 +67,7 @@ impl Raw {
         let _cut_off = self.stream.write_all(&bytes).await;
     }
 
-    async fn try_next(&mut self) -> Option<Packet> {
+    pub(crate) async fn try_next(&mut self) -> Option<Packet> {
         loop {
             match Packet::read(&mut self.buffer, PACKET_BYTES_MAX) {
                 Ok(packet) => return Some(packet),

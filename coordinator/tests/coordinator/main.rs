@@ -15,7 +15,7 @@ use evenhand_coordinator::shell::{
 };
 use evenhand_link::testing::Mosquitto;
 use evenhand_link::{Broker, Link, LinkEvent, LinkOptions, plain_options};
-use evenhand_protocol::identity::{Digest, NodeId};
+use evenhand_protocol::identity::{Digest, FederationId, NodeId};
 use evenhand_protocol::message::{Answer, Life, Message, Order, Phase, Refusal, Status};
 use evenhand_protocol::topic::{self, Channel};
 use rumqttc::{AsyncClient, Event, Packet, QoS};
@@ -120,7 +120,7 @@ async fn a_federation_enrols_explores_exploits_and_finishes_and_models_reach_onl
     let mut options = LinkOptions::new(address(&broker), "ear");
     options.subscriptions = vec!["#".into()];
     options.persistent = false;
-    let (ear, mut heard) = Link::connect(options).unwrap();
+    let (_ear, mut heard) = Link::connect(options).unwrap();
     heard.first_connection(std::time::Duration::from_secs(60)).await.unwrap();
 
     let running = Running::start(address(&broker), federation(settings(5)), Shelf::default()).await;
@@ -156,16 +156,20 @@ async fn a_federation_enrols_explores_exploits_and_finishes_and_models_reach_onl
     }
 
     // And on the wire each model is seen on the topics of drawn nodes only, whole.
-    ear.close(std::time::Duration::from_secs(60)).await.unwrap();
     let name = outcome.federation.rules().federation.name.clone();
     let mut seen: BTreeMap<u32, BTreeSet<String>> = BTreeMap::new();
     while let Some(event) = heard.next().await {
         let LinkEvent::Message { topic, message } = event else { continue };
-        if let Message::Order(Order::Train(train)) = message {
-            let (node, channel) = topic::parse_node(&name, &topic).unwrap();
-            assert_eq!(channel, Channel::Task);
-            assert_eq!(Digest::of_weights(&train.weights.unwrap()), train.weights_digest);
-            seen.entry(train.round).or_default().insert(node.to_string());
+        match message {
+            Message::Order(Order::Train(train)) => {
+                let (node, channel) = topic::parse_node(&name, &topic).unwrap();
+                assert_eq!(channel, Channel::Task);
+                assert_eq!(Digest::of_weights(&train.weights.unwrap()), train.weights_digest);
+                seen.entry(train.round).or_default().insert(node.to_string());
+            }
+            // Nothing is said after it.
+            Message::Manifest(manifest) if manifest.phase == Phase::Finished => break,
+            _ => {}
         }
     }
     for (round, nodes) in &seen {
@@ -176,7 +180,7 @@ async fn a_federation_enrols_explores_exploits_and_finishes_and_models_reach_onl
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_that_dies_in_a_round_is_missed_at_once_and_welcome_back() {
-    let access = Access::per_node();
+    let access = Access::per_node(FederationId::new("home").unwrap(), None);
     let password = access.password().unwrap().to_owned();
     let broker = broker(access).await;
     let address = address(&broker);
@@ -349,7 +353,10 @@ async fn outlives_a_retained_packet_that_is_too_long(address: Broker) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_retained_packet_that_is_too_long_is_swept_off_the_embedded_broker() {
-    let broker = broker(Access::Open).await;
+    // As it comes, it would not keep such a packet in the first place.
+    let options =
+        BrokerOptions { retained_letter_bytes_max: 2_000_000, ..BrokerOptions::local(Access::Open) };
+    let broker = EmbeddedBroker::start(options).await.unwrap();
     outlives_a_retained_packet_that_is_too_long(address(&broker)).await;
 }
 

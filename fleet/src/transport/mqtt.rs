@@ -44,7 +44,7 @@ pub async fn run(
     let (url, broker, _embedded) = match &meeting.broker {
         Some(url) => (url.clone(), Broker::parse(url)?, None),
         None => {
-            let access = Access::per_node();
+            let access = Access::per_node(fleet.rules.federation.name.clone(), None);
             let password = access.password().unwrap_or_default().to_owned();
             let embedded =
                 EmbeddedBroker::start(BrokerOptions::local(access)).await.map_err(FleetError::Listen)?;
@@ -137,11 +137,7 @@ impl Nodes {
         let workshop = Arc::new(Workshop::new(Arc::new(Library::new(None, LoadOptions::default())), seats));
         let mut nodes = Self { workshop, stop: watch::Sender::new(false), tasks: JoinSet::new() };
         for house in &fleet.houses {
-            let mut config = fleet.node_config(house, url, true);
-            if meeting.broker.is_none() {
-                // The embedded broker lets a node use only what lies under its own name.
-                config.broker.username = Some(house.id.to_string());
-            }
+            let config = fleet.node_config(house, url, true);
             let stop = nodes.stop.subscribe();
             if meeting.processes {
                 nodes.tasks.spawn(process::run(config, stop));

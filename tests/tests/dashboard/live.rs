@@ -18,10 +18,10 @@ use super::served::{TOKEN, command, is, options};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_running_federation_is_shown_live_commanded_and_its_model_never_served() {
-    let access = Access::per_node();
+    let fleet = houses::fleet("shown", 5, 1_000_000);
+    let access = Access::per_node(fleet.rules.federation.name.clone(), None);
     let password = access.password().unwrap().to_owned();
     let embedded = EmbeddedBroker::start(BrokerOptions::local(access)).await.unwrap();
-    let fleet = houses::fleet("shown", 5, 1_000_000);
     let broker = Broker::parse(&embedded.url()).unwrap().with_credentials(COORDINATOR, password);
     let federation = Federation::new(fleet.rules.clone(), fleet.blueprint.clone());
     let coordinator = Coordinator::connect(Connection::new(broker), federation).await.unwrap();
@@ -35,11 +35,7 @@ async fn a_running_federation_is_shown_live_commanded_and_its_model_never_served
     let coordinator = coordinator.seen_by(Watcher::new(board, handle.clone()));
     let (reports, mut rounds) = mpsc::unbounded_channel();
     let running = tokio::spawn(coordinator.run(reports));
-    let mut configs = houses::configs(&fleet, &embedded.url());
-    for config in &mut configs {
-        config.broker.username = Some(config.node.id.to_string());
-    }
-    let houses = Houses::start(configs);
+    let houses = Houses::start(houses::configs(&fleet, &embedded.url()));
 
     let (seen, first) = spawn_blocking(move || {
         let mut events = Listener::open(address, "/api/v1/events");

@@ -106,6 +106,14 @@ enum Command {
         /// The state folder.
         state: PathBuf,
     },
+    /// Print a node's password on the embedded broker.
+    Password {
+        /// The configuration, which names broker.secret_file.
+        #[arg(long)]
+        config: PathBuf,
+        /// The node's name.
+        node: NodeId,
+    },
     /// Say whether a configuration is right.
     CheckConfig {
         /// The configuration.
@@ -172,6 +180,7 @@ fn main() -> ExitCode {
         Command::ReExplore { state } => command(&state, federation::Command::Explore),
         Command::Remove { state, node } => command(&state, federation::Command::Remove(node)),
         Command::Finish { state } => command(&state, federation::Command::Finish),
+        Command::Password { config, node } => password(config, &node),
         Command::CheckConfig { config } => load(Some(config)).map(|_| println!("the configuration is right")),
         Command::PrintConfig => {
             print!("{}", config::DEFAULT);
@@ -190,6 +199,12 @@ fn main() -> ExitCode {
         }
     };
     ExitCode::from(u8::from(exit))
+}
+
+fn password(config: PathBuf, node: &NodeId) -> Result<(), Failure> {
+    let password = load(Some(config))?.password(node).map_err(|error| Failure::new(Exit::Config, error))?;
+    println!("{password}");
+    Ok(())
 }
 
 fn load(path: Option<PathBuf>) -> Result<Config, Failure> {
