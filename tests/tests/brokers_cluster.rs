@@ -23,28 +23,38 @@ async fn a_cluster_that_loses_a_member_loses_nothing() {
     fleet.rules = Rules::new(settings).unwrap();
 
     let mut cluster = tokio::task::spawn_blocking(Rabbits::start).await.unwrap();
-    cluster.admit(&["coordinator"], "the coordinator's password");
+    let name = fleet.rules.federation.name.as_str();
+    cluster.admit(&["coordinator", name], "the coordinator's password");
     let passwords = tempfile::tempdir().unwrap();
     let mut configs = houses::configs(&fleet, &cluster.url());
     for config in &mut configs {
         let id = config.node.id.to_string();
         let file = passwords.path().join(&id);
         std::fs::write(&file, format!("{id}'s password")).unwrap();
-        cluster.admit(&["node", &id], &format!("{id}'s password"));
-        config.broker.username = Some(id);
+        cluster.admit(&["node", name, &id], &format!("{id}'s password"));
         config.broker.password_file = Some(file);
     }
-    // A node may listen under its own name and under no other.
+    // A node may listen under its own name and under no other, with its own session and no other: not even that of a
+    // node whose name ends like its own.
     let (own, other) = (&fleet.houses[0].id, &fleet.houses[1].id);
-    for (listened, allowed) in [(own, true), (other, false)] {
+    for (listened, session, allowed) in [
+        (own, format!("evenhand-{name}-{own}"), true),
+        (other, format!("evenhand-{name}-{own}"), false),
+        (own, format!("evenhand-{name}-north-{own}"), false),
+        (own, format!("evenhand-coordinator-{name}"), false),
+    ] {
         let login = Broker::parse(&cluster.url())
             .unwrap()
             .with_credentials(own.as_str(), format!("{own}'s password"));
-        let mut options = LinkOptions::new(login, format!("evenhand-curious-{own}"));
+        let mut options = LinkOptions::new(login, &session);
         options.subscriptions = vec![topic::node(&fleet.rules.federation.name, listened, Channel::Task)];
         let (outbox, mut events) = Link::connect(options).unwrap();
         let patience = if allowed { PATIENCE } else { Duration::from_secs(3) };
-        assert_eq!(events.first_connection(patience).await.is_ok(), allowed, "{own} listens to {listened}");
+        assert_eq!(
+            events.first_connection(patience).await.is_ok(),
+            allowed,
+            "{own} listens to {listened} as {session}"
+        );
         let _refused = outbox.close(Duration::ZERO).await;
     }
 
