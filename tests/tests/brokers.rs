@@ -10,7 +10,7 @@ use evenhand_coordinator::shell::Connection;
 use evenhand_fleet::transport::Fleet;
 use evenhand_link::testing::Mosquitto;
 use evenhand_link::{Broker, Events, Link, LinkEvent, LinkOptions, Outbox, Tls, TlsFiles};
-use evenhand_protocol::identity::Digest;
+use evenhand_protocol::identity::{Digest, FederationId, NodeId};
 use evenhand_protocol::message::{Answer, Birth, Life, Message, Phase, Status};
 use evenhand_protocol::topic::{self, Channel};
 use evenhand_tests::houses::{self, Houses, PATIENCE};
@@ -96,7 +96,10 @@ fn run(command: &mut Command) {
     assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// A run with an intruder who is one of the nodes: it hears the manifest and its own topics, and changes nothing.
+/// The user name of somebody who has valid papers, and takes no part.
+const INTRUDER: &str = "evil";
+
+/// A run with an intruder who goes by the coordinator's client id: it hears the manifest, and changes nothing.
 async fn run_with_an_intruder(
     fleet: &Fleet,
     connection: Connection,
@@ -104,22 +107,42 @@ async fn run_with_an_intruder(
     intruder_options: LinkOptions,
 ) {
     let name = &fleet.rules.federation.name;
-    let own = &fleet.houses[1].id;
+    nobody_is_thrown_out(&connection, &intruder_options).await;
     let options = LinkOptions { subscriptions: vec!["#".into()], ..intruder_options };
     let (outbox, events) = intruder(options).await;
     let listening = tokio::spawn(heard(events));
     forge(&outbox, fleet, 0).await;
     let nodes = Houses::start(configs);
     all_rounds_are_whole(connection, fleet, nodes).await;
+    // It was there: it heard the manifest. And nothing else.
     let topics = listening.await.unwrap();
-    let allowed = |topic: &String| {
-        *topic == topic::manifest(name)
-            || [Channel::Task, Channel::Account].iter().any(|c| *topic == topic::node(name, own, *c))
-    };
-    let overheard: Vec<&String> = topics.iter().filter(|topic| !allowed(topic)).collect();
-    assert!(overheard.is_empty(), "{overheard:?}");
-    // It was there: it heard its own.
-    assert!(topics.contains(&topic::node(name, own, Channel::Account)), "{topics:?}");
+    let overheard: Vec<&String> = topics.iter().filter(|topic| **topic != topic::manifest(name)).collect();
+    assert!(overheard.is_empty() && !topics.is_empty(), "{overheard:?}");
+}
+
+/// With the coordinator's client id, and then one of its own, somebody else connects: the coordinator hears of both, over
+/// the connection it had.
+async fn nobody_is_thrown_out(connection: &Connection, options: &LinkOptions) {
+    let federation = FederationId::new("quiet").unwrap();
+    let status = topic::node(&federation, &NodeId::new(INTRUDER).unwrap(), Channel::Status);
+    let mut own = LinkOptions::new(connection.broker.clone(), options.client_id.clone());
+    own.tls = connection.tls.clone();
+    own.persistent = false;
+    own.subscriptions = vec![topic::every_node(&federation, Channel::Status)];
+    let (coordinator, mut events) = Link::connect(own).unwrap();
+    events.first_connection(PATIENCE).await.unwrap();
+    assert!(matches!(events.next().await, Some(LinkEvent::Connected { .. })));
+    for (session, client_id) in [(1, options.client_id.clone()), (2, "another".into())] {
+        let (outbox, _events) = intruder(LinkOptions { client_id, ..options.clone() }).await;
+        let message = Message::Status(Status { session, life: Life::Dead });
+        outbox.publish(&status, &message, false).await.unwrap();
+        match events.next().await.unwrap() {
+            LinkEvent::Message { message: heard, .. } => assert_eq!(heard, message),
+            other => panic!("{other:?}"),
+        }
+        outbox.close(PATIENCE).await.unwrap();
+    }
+    coordinator.close(PATIENCE).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -128,7 +151,7 @@ async fn mosquitto_with_passwords_keeps_nodes_to_their_own_topics() {
     let folder = tempfile::tempdir().unwrap();
     let passwords = folder.path().join("passwords");
     std::fs::write(&passwords, "").unwrap();
-    for user in fleet.houses.iter().map(|house| house.id.as_str()).chain([COORDINATOR]) {
+    for user in fleet.houses.iter().map(|house| house.id.as_str()).chain([COORDINATOR, INTRUDER]) {
         run(Command::new("mosquitto_passwd")
             .arg("-b")
             .arg(&passwords)
@@ -139,10 +162,9 @@ async fn mosquitto_with_passwords_keeps_nodes_to_their_own_topics() {
     let login = |user: &str| broker.broker().with_credentials(user, format!("{user}'s password"));
     let mut configs = houses::configs(&fleet, &broker.url());
     for config in &mut configs {
-        config.broker.username = Some(config.node.id.to_string());
         config.broker.password_file = Some(broker.folder().join(config.node.id.as_str()));
     }
-    let intruder = LinkOptions::new(login(fleet.houses[1].id.as_str()), "intruder");
+    let intruder = LinkOptions::new(login(INTRUDER), "evenhand-coordinator-plain");
     run_with_an_intruder(&fleet, Connection::new(login(COORDINATOR)), configs, intruder).await;
 
     for stranger in [broker.broker(), broker.broker().with_credentials(COORDINATOR, "guess")] {
@@ -174,7 +196,8 @@ fn tls(authority: &Path, own: Option<(&Path, &str)>) -> Tls {
 async fn mosquitto_with_client_certificates_keeps_nodes_to_their_own_topics() {
     let fleet = houses::fleet("sealed", 4, 14);
     let folder = tempfile::tempdir().unwrap();
-    let names: Vec<&str> = fleet.houses.iter().map(|house| house.id.as_str()).chain([COORDINATOR]).collect();
+    let names = fleet.houses.iter().map(|house| house.id.as_str()).chain([COORDINATOR, INTRUDER]);
+    let names: Vec<&str> = names.collect();
     certificates(folder.path(), &names);
     let broker = start("evenhand.conf", folder, true);
     let papers = broker.folder().to_owned();
@@ -187,8 +210,8 @@ async fn mosquitto_with_client_certificates_keeps_nodes_to_their_own_topics() {
     }
     let show = |name: &str| Some(tls(&papers, Some((&papers, name))));
     let connection = Connection { tls: show(COORDINATOR), ..Connection::new(broker.broker()) };
-    let mut intruder = LinkOptions::new(broker.broker(), "intruder");
-    intruder.tls = show(fleet.houses[1].id.as_str());
+    let mut intruder = LinkOptions::new(broker.broker(), "evenhand-coordinator-sealed");
+    intruder.tls = show(INTRUDER);
     run_with_an_intruder(&fleet, connection, configs, intruder).await;
 
     // Without papers, or with papers of another authority, nobody gets in; nor is a false broker believed.
