@@ -39,7 +39,9 @@ impl Allowance {
         let fresh = REPETITIONS_MAX * u32::from(chunks);
         match self.0.get_mut(topic) {
             Some(left) => *left = fresh.max(*left),
-            None if chunks > 1 => drop(self.0.insert(topic.to_owned(), fresh)),
+            None if chunks > 1 => {
+                self.0.insert(topic.to_owned(), fresh);
+            }
             None => {}
         }
     }
