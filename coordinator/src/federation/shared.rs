@@ -235,8 +235,7 @@ impl Shared {
         // Whoever was shut out after its update was in still counts for this round.
         let gone = removed.iter().filter(|column| columns.binary_search(column).is_err()).count();
         let enrolled = self.roster.members().len() - gone;
-        let diluted = if training.dilute { columns.len() as f64 / enrolled as f64 } else { 1.0 };
-        let learning_rate = training.learning_rate * diluted;
+        let presence = if training.dilute { columns.len() as f64 / enrolled as f64 } else { 1.0 };
         let merged = self.strategy.get_mut().merge(&Harvested {
             latest: &self.latest,
             own: &self.own,
@@ -248,7 +247,8 @@ impl Shared {
             shares: &harvest.shares,
             losses: &losses,
             contributions: told.map(|told| told.values.as_slice()),
-            learning_rate,
+            learning_rate: training.learning_rate,
+            presence,
         });
         let finite = merged.latest.is_finite() && merged.own.iter().all(Weights::is_finite);
         if finite { Ok(merged) } else { Err(Cause::Diverged { round: harvest.draw.round() }) }

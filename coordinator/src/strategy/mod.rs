@@ -84,6 +84,8 @@ pub struct Harvested<'a> {
     pub contributions: Option<&'a [f64]>,
     /// η.
     pub learning_rate: f64,
+    /// The share of all nodes whose updates came, where whoever sent nothing counts as an update of zero; otherwise 1.
+    pub presence: f64,
 }
 
 impl<'a> Harvested<'a> {
@@ -97,12 +99,18 @@ impl<'a> Harvested<'a> {
         self.removed.binary_search(&column).is_err()
     }
 
-    /// θ_{t−1} − η Σ pᵢΔθᵢ.
-    fn averaged(&self) -> Weights {
-        self.latest.stepped(self.updates, self.shares, self.learning_rate)
+    /// η of a step that many make together.
+    fn shared_rate(&self) -> f64 {
+        self.learning_rate * self.presence
     }
 
-    /// Every node's own model after its own step: θᵢ − ηΔθᵢ for those who sent one, θᵢ for the others.
+    /// θ_{t−1} − η Σ pᵢΔθᵢ.
+    fn averaged(&self) -> Weights {
+        self.latest.stepped(self.updates, self.shares, self.shared_rate())
+    }
+
+    /// Every node's own model after its own step: θᵢ − ηΔθᵢ for those who sent one, θᵢ for the others. Who is away
+    /// shortens nobody else's.
     fn stepped_alone(&self) -> Vec<Weights> {
         let mut own: Vec<Weights> = (0..self.members).map(|column| self.model(column).clone()).collect();
         for (column, update) in self.columns.iter().zip(self.updates) {

@@ -37,7 +37,7 @@ impl Strategy for QFfl {
                 (share * loss.powf(q), share * bound)
             })
             .unzip();
-        let step = 1.0 / bounds.iter().sum::<f64>();
+        let step = round.presence / bounds.iter().sum::<f64>();
         Merged::shared(round.latest.stepped(round.updates, &slopes, step))
     }
 }

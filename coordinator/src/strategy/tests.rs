@@ -21,6 +21,7 @@ fn merge(kind: StrategyKind, latest: &[f32], a: &[f32], b: &[f32], losses: [f64;
         losses: &losses,
         contributions: Some(&[0.25, 0.75]),
         learning_rate: 0.1,
+        presence: 1.0,
     })
 }
 
@@ -55,6 +56,7 @@ fn q_ffl_lets_a_high_loss_weigh_more() {
         losses: &[1.0, 16.0],
         contributions: None,
         learning_rate: 0.1,
+        presence: 1.0,
     };
     let merged = QFfl::new(&baseline).merge(&round);
     assert_close(&merged.latest, &[1.0 - 2.0 / 54.0, 1.0 - 16.0 / 54.0]);
@@ -101,6 +103,7 @@ fn fgfl_gives_sparser_updates_to_whom_contributes_less() {
             losses: &[1.0; 3],
             contributions: None,
             learning_rate: 0.1,
+            presence: 1.0,
         });
         let changed = |column: usize| {
             let before = own.get(column).unwrap_or(&latest).values().to_vec();
@@ -139,6 +142,7 @@ fn fgfl_has_known_answers() {
         losses: &[1.0, 1.0],
         contributions: None,
         learning_rate: 0.1,
+        presence: 1.0,
     };
     let merged = fgfl.merge(&round);
     assert_close(&merged.own[0], &[-0.003, -0.009, 0.0, 0.0]);
@@ -170,6 +174,7 @@ fn fgfl_normalises_updates() {
         losses: &[1.0],
         contributions: None,
         learning_rate: 0.1,
+        presence: 1.0,
     });
     assert_close(&merged.own[0], &[-0.006, -0.008]);
 }
@@ -191,6 +196,7 @@ fn gog_draws_by_what_updates_were_worth_lately() {
         losses: &[1.0, 1.0],
         contributions: Some(&[0.4, 0.8]),
         learning_rate: 0.1,
+        presence: 1.0,
     };
     gog.merge(&round);
     let relevances: Vec<f64> = (0..3).map(|column| gog.opinion(column).unwrap()).collect();
@@ -219,6 +225,7 @@ fn consensus_is_among_those_who_stay() {
         losses: &[1.0, 1.0],
         contributions: None,
         learning_rate: 0.1,
+        presence: 1.0,
     };
     let mut cons = Cons::new(&Baseline::default());
     let merged = cons.merge(&round);
@@ -227,4 +234,29 @@ fn consensus_is_among_those_who_stay() {
     let nobody = cons.merge(&Harvested { removed: &[0, 1, 2], ..round });
     assert_close(&nobody.latest, &[1.0, 1.0]);
     assert!(nobody.own.iter().all(Weights::is_finite));
+}
+
+#[test]
+fn who_is_away_shortens_the_common_step_and_no_step_of_ones_own() {
+    let latest = weights_of(&[1.0, 1.0]);
+    let round = Harvested {
+        latest: &latest,
+        own: &[],
+        members: 2,
+        removed: &[],
+        asked: &[0],
+        columns: &[0],
+        updates: &[&[2.0, 0.0]],
+        shares: &[1.0],
+        losses: &[1.0],
+        contributions: None,
+        learning_rate: 0.1,
+        presence: 0.5,
+    };
+    let merged =
+        |kind| AnyStrategy::new(kind, &Baseline { q: 0.0, ..Default::default() }).get_mut().merge(&round);
+    for kind in [StrategyKind::FedAvg, StrategyKind::QFfl] {
+        assert_close(&merged(kind).latest, &[0.9, 1.0]);
+    }
+    assert_close(&merged(StrategyKind::Standalone).own[0], &[0.8, 1.0]);
 }
