@@ -244,19 +244,24 @@ fn what_a_plug_publishes_on_mosquitto() {
     assert!(matches!(lost, SourceError::Mqtt { .. }), "{lost}");
 }
 
+/// Of a plug that says its power and the second.
+fn plug_settings() -> MqttSettings {
+    MqttSettings {
+        topic: "home/power".into(),
+        value: "p".into(),
+        time: "t".into(),
+        time_format: TimeFormat::UnixS,
+        ..Default::default()
+    }
+}
+
 #[test]
 fn a_message_that_is_too_long_is_no_reading_and_ends_nothing() {
     let mosquitto = Mosquitto::start();
     let broker = mosquitto.broker();
     let long = format!(r#"{{"p":1,"t":0,"why":"{}"}}"#, "x".repeat(100_000));
     keep(&broker, "home/power", &long);
-    let settings = MqttSettings {
-        topic: "home/power".into(),
-        value: "p".into(),
-        time: "t".into(),
-        time_format: TimeFormat::UnixS,
-        ..Default::default()
-    };
+    let settings = plug_settings();
     let mut source = Mqtt::open(&settings, &broker, None, "m1-source", Position::default()).unwrap();
     while source.malformed() == 0 {
         assert!(readings(source.read(9).unwrap()).is_empty());
@@ -272,13 +277,7 @@ fn a_message_that_is_too_long_is_no_reading_and_ends_nothing() {
 fn what_was_not_signed_for_is_said_again() {
     let mosquitto = Mosquitto::start();
     let broker = mosquitto.broker();
-    let settings = MqttSettings {
-        topic: "home/power".into(),
-        value: "p".into(),
-        time: "t".into(),
-        time_format: TimeFormat::UnixS,
-        ..Default::default()
-    };
+    let settings = plug_settings();
     let open = || Mqtt::open(&settings, &broker, None, "m1-source", Position::default()).unwrap();
     let plug = device(&broker);
     let say = |second: u32| {
