@@ -9,11 +9,12 @@ use evenhand_coordinator::broker::COORDINATOR;
 use evenhand_coordinator::shell::Connection;
 use evenhand_fleet::transport::Fleet;
 use evenhand_link::testing::Mosquitto;
-use evenhand_link::{Broker, Events, Link, LinkEvent, LinkOptions, Outbox, Tls, TlsFiles};
+use evenhand_link::{Broker, Events, Link, LinkEvent, LinkOptions, Outbox, Tls, TlsFiles, plain_options};
 use evenhand_protocol::identity::{Digest, FederationId, NodeId};
 use evenhand_protocol::message::{Answer, Birth, Life, Message, Phase, Status};
 use evenhand_protocol::topic::{self, Channel};
 use evenhand_tests::houses::{self, Houses, PATIENCE};
+use rumqttc::{AsyncClient, Event, Packet, QoS};
 use tempfile::TempDir;
 
 fn shipped(name: &str) -> PathBuf {
@@ -47,8 +48,7 @@ async fn all_rounds_are_whole(connection: Connection, fleet: &Fleet, nodes: Hous
     nodes.stop().await;
 }
 
-/// Somebody with valid papers who is curious.
-async fn intruder(options: LinkOptions) -> (Outbox, Events) {
+async fn connected(options: LinkOptions) -> (Outbox, Events) {
     let (outbox, mut events) = Link::connect(options).unwrap();
     events.first_connection(PATIENCE).await.unwrap();
     (outbox, events)
@@ -109,7 +109,7 @@ async fn run_with_an_intruder(
     let name = &fleet.rules.federation.name;
     nobody_is_thrown_out(&connection, &intruder_options).await;
     let options = LinkOptions { subscriptions: vec!["#".into()], ..intruder_options };
-    let (outbox, events) = intruder(options).await;
+    let (outbox, events) = connected(options).await;
     let listening = tokio::spawn(heard(events));
     forge(&outbox, fleet, 0).await;
     let nodes = Houses::start(configs);
@@ -133,7 +133,7 @@ async fn nobody_is_thrown_out(connection: &Connection, options: &LinkOptions) {
     events.first_connection(PATIENCE).await.unwrap();
     assert!(matches!(events.next().await, Some(LinkEvent::Connected { .. })));
     for (session, client_id) in [(1, options.client_id.clone()), (2, "another".into())] {
-        let (outbox, _events) = intruder(LinkOptions { client_id, ..options.clone() }).await;
+        let (outbox, _events) = connected(LinkOptions { client_id, ..options.clone() }).await;
         let message = Message::Status(Status { session, life: Life::Dead });
         outbox.publish(&status, &message, false).await.unwrap();
         match events.next().await.unwrap() {
@@ -143,6 +143,37 @@ async fn nobody_is_thrown_out(connection: &Connection, options: &LinkOptions) {
         outbox.close(PATIENCE).await.unwrap();
     }
     coordinator.close(PATIENCE).await.unwrap();
+}
+
+/// Somebody leaves a packet under its own name that is larger than any message of these federations.
+async fn leave_a_long_packet(login: &Broker, topic: &str) {
+    let (client, mut events) = AsyncClient::new(plain_options(login, None, INTRUDER).unwrap(), 10);
+    client.publish(topic, QoS::AtLeastOnce, true, vec![7; 1_000_000]).await.unwrap();
+    while !matches!(events.poll().await.unwrap(), Event::Incoming(Packet::PubAck(_))) {}
+}
+
+/// The coordinator's user is allowed to have it forgotten.
+async fn the_coordinator_clears(login: &Broker, topic: &str) {
+    let options = LinkOptions {
+        subscriptions: vec![topic.to_owned()],
+        persistent: false,
+        ..LinkOptions::new(login.clone(), "the coordinator")
+    };
+    let (outbox, mut events) = connected(options.clone()).await;
+    assert!(matches!(events.next().await, Some(LinkEvent::Connected { .. })));
+    let kept = events.next().await;
+    assert!(matches!(kept, Some(LinkEvent::Malformed { retained: true, .. })), "{kept:?}");
+    outbox.sweep(topic);
+    let dead = Message::Status(Status { session: 1, life: Life::Dead });
+    outbox.publish(topic, &dead, false).await.unwrap();
+    assert!(matches!(events.next().await, Some(LinkEvent::Message { .. })));
+    outbox.close(PATIENCE).await.unwrap();
+    // What it hears first with a new connection is what it says there itself.
+    let (outbox, mut events) = connected(options).await;
+    outbox.publish(topic, &dead, false).await.unwrap();
+    assert!(matches!(events.next().await, Some(LinkEvent::Connected { .. })));
+    let first = events.next().await;
+    assert!(matches!(&first, Some(LinkEvent::Message { message, .. }) if *message == dead), "{first:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -166,6 +197,9 @@ async fn mosquitto_with_passwords_keeps_nodes_to_their_own_topics() {
     }
     let intruder = LinkOptions::new(login(INTRUDER), "evenhand-coordinator-plain");
     run_with_an_intruder(&fleet, Connection::new(login(COORDINATOR)), configs, intruder).await;
+    let status = topic::node(&fleet.rules.federation.name, &NodeId::new(INTRUDER).unwrap(), Channel::Status);
+    leave_a_long_packet(&login(INTRUDER), &status).await;
+    the_coordinator_clears(&login(COORDINATOR), &status).await;
 
     for stranger in [broker.broker(), broker.broker().with_credentials(COORDINATOR, "guess")] {
         let (_outbox, mut events) = Link::connect(LinkOptions::new(stranger, "stranger")).unwrap();
