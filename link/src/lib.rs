@@ -2,7 +2,8 @@
 //!
 //! [`Link::connect`] starts one task that keeps the connection to a broker: it connects, subscribes,
 //! reconnects with growing pauses, cuts messages into chunks and puts them together again, and asks for
-//! chunks that got lost. What comes in is read from [`Events`]; what goes out is given to an [`Outbox`].
+//! chunks that got lost. What comes in is read from [`Events`]; what goes out is given to an [`Outbox`], or to a
+//! [`Post`] by those who cannot wait.
 //!
 //! Both directions are bounded and cannot block each other. [`Outbox::publish`] waits while the broker
 //! has not acknowledged a window of packets. If the program is slow to read its events, the link stops
@@ -18,6 +19,7 @@ mod events;
 mod members;
 mod options;
 mod outbox;
+mod post;
 mod resend;
 mod shared;
 #[cfg(feature = "testing")]
@@ -30,6 +32,7 @@ pub use events::{Events, LinkEvent, Malformed};
 pub use members::plain_options;
 pub use options::{LinkOptions, Outgoing};
 pub use outbox::{Outbox, Traffic};
+pub use post::{Post, Queue};
 pub use tls::{Tls, TlsError, TlsFiles};
 
 /// Where links come from.

@@ -10,7 +10,8 @@
 mod clock;
 mod error;
 mod keeper;
-mod post;
+mod letters;
+mod mail;
 mod witness;
 
 use std::future::Future;
@@ -31,7 +32,7 @@ pub use self::keeper::{Forgetful, KeepError, Keeper};
 pub use self::witness::Witness;
 
 use self::clock::Clock;
-use self::post::Post;
+use self::mail::Mail;
 use crate::federation::{Closed, Command, Dispatch, Effect, Examiner, Federation, Input};
 
 /// Inputs stepped at a time: enough to make good use of a trip to the blocking thread.
@@ -194,7 +195,7 @@ impl Coordinator {
             self;
         let name = federation.rules().federation.name.clone();
         let clock = Clock::start();
-        let mut post = Post::open(outbox.clone(), name.clone());
+        let mut mail = Mail::open(outbox.clone(), name.clone());
         let mut machine = Machine { federation, keeper, examiner, witness, clock, reports };
         // One that is over when it starts still says so: it may have been killed before it could.
         loop {
@@ -203,7 +204,7 @@ impl Coordinator {
             tokio::select! {
                 event = events.next() => {
                     let event = event.ok_or(ShellError::LinkClosed)?;
-                    inputs.extend(post.heed(event, &name));
+                    inputs.extend(mail.heed(event, &name));
                 }
                 Some(wish) = wishes.recv() => match wish {
                     Wish::Command(command) => inputs.push(Input::Command(command)),
@@ -215,17 +216,17 @@ impl Coordinator {
             while inputs.len() < BATCH
                 && let Some(event) = at_hand(&mut events)
             {
-                inputs.extend(post.heed(event, &name));
+                inputs.extend(mail.heed(event, &name));
             }
             let stepped = task::spawn_blocking(move || machine.step(inputs)).await;
             let words;
             (machine, words) = stepped.map_err(|panic| ShellError::Defect(panic.to_string()))??;
-            post.send(words);
+            mail.send(words);
             if machine.is_over() {
                 break;
             }
         }
-        post.close(FAREWELL).await;
+        mail.close(FAREWELL).await;
         let traffic = outbox.traffic();
         // Whoever did not hear the last words learns them from the retained manifest.
         let _unheard = outbox.close(FAREWELL).await;

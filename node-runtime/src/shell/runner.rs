@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use evenhand_link::{Events, Link, LinkError, LinkEvent, LinkOptions, Outbox, Outgoing};
+use evenhand_link::{Events, Link, LinkError, LinkEvent, LinkOptions, Outbox, Outgoing, Post};
 use evenhand_protocol::identity::{FederationId, NodeId};
 use evenhand_protocol::message::Message;
 use evenhand_protocol::topic::{self, Channel};
@@ -16,10 +16,10 @@ use super::complaints::Complaints;
 use super::disk::{Disk, Folder};
 use super::feed::Feed;
 use super::forecaster::Forecaster;
+use super::letters::Letters;
 use super::metrics;
 use super::notify::Notify;
 use super::owner::Owner;
-use super::post::{Letter, Post};
 use super::report::{Circumstances, Report};
 use super::state::State;
 use super::{NodeError, Stop, Workshop};
@@ -43,7 +43,7 @@ pub(super) struct Runner {
     feed: Feed,
     outbox: Outbox,
     events: Events,
-    post: Post,
+    post: Post<Letters>,
     jobs: JoinSet<Done>,
     forecaster: Option<Forecaster>,
     /// The newest forecast that is wanted while another is being made.
@@ -103,7 +103,7 @@ impl Runner {
         tracing::info!(node = %id, %federation, session = node.session(), "started");
         watchers.notify.ready();
         Ok(Self {
-            post: Post::open(outbox.clone()),
+            post: Post::open(outbox.clone(), Letters::default()),
             complaints: Complaints::new(id.clone(), &node),
             id,
             federation,
@@ -167,7 +167,7 @@ impl Runner {
         match effect {
             Effect::Publish { channel, message, retain } => {
                 let topic = topic::node(&self.federation, &self.id, channel);
-                self.post.send(Letter { topic, message, retain });
+                self.post.sort(|letters| letters.push(Outgoing { topic, message, retain }));
             }
             Effect::FindGraph(digest) => {
                 let workshop = Arc::clone(&self.workshop);
@@ -244,7 +244,7 @@ impl Runner {
         match event {
             LinkEvent::Connected { session_present } => {
                 self.complaints.connected(session_present);
-                self.post.begin_anew();
+                self.post.sort(Letters::begin_anew);
                 Some(Input::Connected)
             }
             LinkEvent::Lost { cause } => {
