@@ -13,6 +13,9 @@ use super::round::{Absence, Round, Stage};
 use super::shared::{Graph, Outbox, Shared};
 use super::{Federation, Phase};
 
+/// Rounds a member may miss without a word, after the link was restored, before it counts as away.
+const MISSED_MAX: u32 = 3;
+
 impl Federation {
     pub(super) fn status(&mut self, node: NodeId, status: Status, now: Tick, out: &mut Outbox) {
         match self.shared.roster.find(&node) {
@@ -21,6 +24,7 @@ impl Federation {
                 if !candidate.session.heed(&status) {
                     return;
                 }
+                self.shared.unheard.remove(&node);
                 match status.life {
                     Life::Born(birth) if self.shared.rules.admission.welcomes(node.as_str(), &birth) => {
                         candidate.holds = birth.weights;
@@ -46,6 +50,7 @@ impl Federation {
         if !member.session.heed(status) {
             return;
         }
+        self.shared.unheard.remove(&node);
         if member.is_removed() {
             if member.is_alive() {
                 self.shared.refuse(node, Some(column), self.shared.round, Refusal::Unknown, out);
@@ -107,16 +112,19 @@ impl Federation {
         heard
     }
 
-    /// Bars those that the operator has taken off the list: they get no further model, born again or not.
-    pub(super) fn bar_unlisted(&mut self) {
+    /// Bars whom the operator has taken off the list, and, where a token is asked for, whoever is away: it may not have
+    /// shown it. They get no further model before they are born and welcome.
+    pub(super) fn bar_unproven(&mut self) {
         let admission = &self.shared.rules.admission;
         self.shared.roster.dismiss_unless(|node| admission.lists(node.as_str()));
         for (column, member) in self.shared.roster.members_mut().enumerate() {
-            if admission.lists(member.id().as_str()) {
+            let listed = admission.lists(member.id().as_str());
+            if listed && (member.is_alive() || admission.token_sha256.is_empty()) {
                 continue;
             }
             member.bar();
-            if let Some(round) = self.phase.stage_mut().and_then(Stage::round_mut)
+            if !listed
+                && let Some(round) = self.phase.stage_mut().and_then(Stage::round_mut)
                 && let Some(place) = round.draw.place(column)
             {
                 round.give_up(place, Absence::Refused(Refusal::Unknown));
@@ -124,7 +132,29 @@ impl Federation {
         }
     }
 
+    /// Whoever is there may have left while nobody could say so.
+    pub(super) fn doubt_everybody(&mut self) {
+        self.shared.unheard = self.shared.roster.names_present().map(|node| (node.clone(), 0)).collect();
+    }
+
+    /// The deadline has passed. Whoever has not said a word for some rounds, since the link was restored, is away.
+    pub(super) fn expire(&mut self, now: Tick) {
+        let Some(round) = self.phase.stage_mut().and_then(Stage::round_mut) else { return };
+        if round.deadline().is_none_or(|deadline| now < deadline) {
+            return;
+        }
+        for place in round.awaited() {
+            let member = self.shared.roster.member_mut(round.draw.asked()[place].member);
+            if let Some(missed) = self.shared.unheard.get_mut(member.id()) {
+                *missed += 1;
+                member.session.alive &= *missed < MISSED_MAX;
+            }
+        }
+        round.expire();
+    }
+
     pub(super) fn answer(&mut self, node: NodeId, answer: Answer, now: Tick, out: &mut Outbox) {
+        let doubted = self.shared.unheard.remove(&node).is_some();
         let column = match self.shared.roster.find(&node) {
             Place::Member(column) => column,
             Place::Lobby(_) if matches!(answer, Answer::NeedGraph(_)) => {
@@ -140,6 +170,9 @@ impl Federation {
         let member = self.shared.roster.member(column);
         if member.is_removed() || member.barred {
             return self.shared.refuse(node, Some(column), self.shared.round, Refusal::Unknown, out);
+        }
+        if doubted {
+            self.shared.roster.member_mut(column).session.alive = true;
         }
         if !self.shared.hears(&node) {
             return self.shared.refuse(node, Some(column), self.shared.round, Refusal::Rate, out);

@@ -20,7 +20,7 @@ pub struct Member {
     pub(super) measured: bool,
     /// The round in or after which the operator shut it out.
     pub(super) removed: Option<u32>,
-    /// Whether the operator's present rules do not welcome it; found out anew at every start.
+    /// Whether it must be born, and welcome, before it is heard; found out anew at every start.
     #[serde(skip)]
     pub(super) barred: bool,
     pub(super) drawn: u32,
@@ -83,11 +83,13 @@ pub(super) struct Session {
 }
 
 impl Session {
-    /// Takes in a status unless it speaks of an older session: a will can be overtaken by the next birth.
+    /// Takes in a status unless it is the will of an older session: that can be overtaken by the next birth. A birth counts
+    /// whatever its number, which comes from a clock that may have been set back: births do not overtake each other.
     pub(super) fn heed(&mut self, status: &Status) -> bool {
-        let news = status.session >= self.number;
+        let alive = matches!(status.life, Life::Born(_));
+        let news = alive || status.session >= self.number;
         if news {
-            *self = Self { number: status.session, alive: matches!(status.life, Life::Born(_)) };
+            *self = Self { number: status.session, alive };
         }
         news
     }
@@ -172,6 +174,12 @@ impl Roster {
     /// Nodes that could take part in the next round.
     pub(super) fn present(&self) -> usize {
         self.members.iter().filter(|member| member.is_present()).count() + self.lobby.len()
+    }
+
+    /// Their names.
+    pub(super) fn names_present(&self) -> impl Iterator<Item = &NodeId> {
+        let members = self.members.iter().filter(|member| member.is_present());
+        members.map(Member::id).chain(self.lobby.keys())
     }
 
     pub(super) fn wait(&mut self, node: NodeId, candidate: Candidate) {

@@ -165,6 +165,7 @@ impl Federation {
             paused: false,
             refused: BTreeMap::new(),
             heard: BTreeMap::new(),
+            unheard: BTreeMap::new(),
         };
         Self { shared, phase: Phase::Enrolling(Enrolling::default()) }
     }
@@ -345,7 +346,7 @@ impl Federation {
     /// Announces what is under way once more, with a full deadline for everybody.
     fn ask_again(&mut self, now: Tick, out: &mut Outbox) {
         out.manifest = true;
-        self.bar_unlisted();
+        self.doubt_everybody();
         let general = &self.shared.rules.federation;
         match self.phase.stage_mut() {
             Some(Stage::Open(round)) => {
@@ -358,14 +359,6 @@ impl Federation {
                 *until = (*until).min(now.plus_ms(longest));
             }
             None => {}
-        }
-    }
-
-    fn expire(&mut self, now: Tick) {
-        if let Some(round) = self.phase.stage_mut().and_then(Stage::round_mut)
-            && round.deadline().is_some_and(|deadline| now >= deadline)
-        {
-            round.expire();
         }
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use evenhand_protocol::identity::Digest;
 use serde::{Deserialize, Serialize};
 
+use super::input::Tick;
 use super::round::{Absence, Stage};
 use super::rules::Rules;
 use super::shared::Shared;
@@ -78,8 +79,18 @@ impl Saved {
         self.shared.round + u32::from(!open)
     }
 
-    /// Changes the rules of a federation that is not running: see [`Rules::amended`].
+    /// Changes the rules of a federation that is not running: see [`Rules::amended`]. Under another token nobody is there
+    /// before it has shown it; everybody has a round's time for that.
     pub fn amend(&mut self, rules: Rules) {
+        let (token, before) = (&rules.admission.token_sha256, &self.shared.rules.admission.token_sha256);
+        if !token.is_empty() && !token.eq_ignore_ascii_case(before) {
+            self.shared.roster.dismiss_unless(|_| false);
+            self.shared.roster.members_mut().for_each(|member| member.session.alive = false);
+            if let Some(Stage::Resting { until }) = self.phase.stage_mut() {
+                // Shortened when the link stands.
+                *until = Tick(u64::MAX);
+            }
+        }
         self.shared.rules = rules;
     }
 
@@ -120,6 +131,7 @@ impl Federation {
         let mut shared = self.shared.clone();
         shared.graph.onnx = Arc::default();
         shared.heard.clear();
+        shared.unheard.clear();
         Saved { shared, phase: self.phase.saved() }
     }
 
@@ -164,11 +176,13 @@ impl Federation {
         }
         if let Some(round) = phase.stage_mut().and_then(Stage::round_mut) {
             for place in 0..round.draw.asked().len() {
-                if !shared.roster.member(round.draw.asked()[place].member).is_present() {
+                if shared.roster.member(round.draw.asked()[place].member).is_removed() {
                     round.give_up(place, Absence::Died);
                 }
             }
         }
-        Ok(Self { shared, phase })
+        let mut federation = Self { shared, phase };
+        federation.bar_unproven();
+        Ok(federation)
     }
 }

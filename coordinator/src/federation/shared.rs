@@ -58,6 +58,9 @@ pub(super) struct Shared {
     /// Messages of each node since the round was opened, or the last one closed.
     #[serde(skip)]
     pub(super) heard: BTreeMap<NodeId, u32>,
+    /// Rounds missed by those of whom nothing was heard since the link was restored.
+    #[serde(skip)]
+    pub(super) unheard: BTreeMap<NodeId, u32>,
 }
 
 /// How many refusals of one kind strangers are told between two rounds: an answer to everybody would
@@ -122,9 +125,10 @@ impl Shared {
         Stage::Open(round)
     }
 
-    /// Sends every awaited member its task.
+    /// Sends every awaited member that is there its task.
     pub(super) fn ask(&self, round: &Round, now: Tick, out: &mut Outbox) {
-        out.tasks.extend(round.awaited().filter_map(|place| self.task(round, place, now)));
+        let there = |place: &usize| self.roster.member(round.draw.asked()[*place].member).is_present();
+        out.tasks.extend(round.awaited().filter(there).filter_map(|place| self.task(round, place, now)));
     }
 
     /// The task of one place in the draw.

@@ -9,6 +9,7 @@ mod enrolling;
 mod exploiting;
 mod exploring;
 mod policies;
+mod presence;
 mod properties;
 mod replay;
 mod round;

@@ -1,15 +1,15 @@
 //! What protects a federation: from standings that no longer hold, and from nodes that do too much.
 
 use evenhand_coordinator::fairness::Utility;
-use evenhand_coordinator::federation::{Admission, Fate, Input, NormPolicy, Rules, Settings};
+use evenhand_coordinator::federation::{Admission, Fate, Input, NormPolicy, Settings};
 use evenhand_protocol::codec::EncodedUpdate;
 use evenhand_protocol::identity::Digest;
-use evenhand_protocol::message::{Answer, Life, Phase, Refusal, Why};
+use evenhand_protocol::message::{Answer, Phase, Refusal, Why};
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::world::{World, birth, node, settings, update};
+use super::world::{World, knowing, node, settings, update};
 
 const NAMES: [&str; 4] = ["a", "b", "c", "d"];
 
@@ -174,22 +174,15 @@ fn who_is_no_longer_welcome_gets_no_further_model() {
     }
     rules.admission.nodes = vec![node("a"), node("b")];
     rules.admission.token_sha256 = Digest::of(b"open sesame").to_string();
-    let rules = Rules::new(rules).unwrap();
-    let mut world = World::of(world.federation().clone().governed_by(rules));
+    world.tasks.clear();
     // The next start: c is off the list, a knows the token, b does not.
-    world.step(Input::LinkRestored);
-    assert_eq!(world.asked(2), ["a", "b"]);
+    world.restart(rules);
+    assert!(world.asked(2).is_empty(), "nobody has shown the token");
     world.updates("c", 10, &[1.0]);
-    let knows = |token: Option<&str>| {
-        let mut status = birth(2, None);
-        if let Life::Born(birth) = &mut status.life {
-            birth.token = token.map(Into::into);
-        }
-        status
-    };
     for (name, token) in [("a", Some("open sesame")), ("b", None), ("c", Some("open sesame"))] {
-        world.step(Input::Status { node: node(name), status: knows(token) });
+        world.step(Input::Status { node: node(name), status: knowing(token) });
     }
+    assert_eq!(world.asked(2), ["a"]);
     world.updates("b", 10, &[1.0]);
     world.updates("a", 10, &[1.0]);
     let unknown = ["b", "c"].map(|name| (node(name), Refusal::Unknown));
@@ -199,7 +192,7 @@ fn who_is_no_longer_welcome_gets_no_further_model() {
     assert_eq!(record.nodes[1].fate, Fate::Refused(Refusal::Unknown));
     assert_eq!(world.asked(3), ["a"]);
     // It is welcome again as soon as it shows the token.
-    world.step(Input::Status { node: node("b"), status: knows(Some("open sesame")) });
+    world.step(Input::Status { node: node("b"), status: knowing(Some("open sesame")) });
     world.updates("a", 10, &[1.0]);
     assert_eq!(world.asked(4), ["a", "b"]);
 }

@@ -55,6 +55,13 @@ pub(crate) fn birth(session: u64, holds: Option<Digest>) -> Status {
     Status { session, life: Life::Born(birth) }
 }
 
+/// The birth of one that shows this token.
+pub(crate) fn knowing(token: Option<&str>) -> Status {
+    let token = token.map(Into::into);
+    let birth = Birth { graph: None, weights: None, token, software: "test".into() };
+    Status { session: 2, life: Life::Born(birth) }
+}
+
 pub(crate) fn death(session: u64) -> Status {
     Status { session, life: Life::Dead }
 }
@@ -191,5 +198,14 @@ impl World {
         let bytes = self.saved.as_ref().unwrap().to_bytes();
         self.federation =
             Some(Federation::restore(Saved::from_bytes(&bytes).unwrap(), b"onnx"[..].into()).unwrap());
+    }
+
+    /// Ends the coordinator, changes its settings, and starts it again.
+    pub(crate) fn restart(&mut self, settings: Settings) {
+        let mut saved = self.federation().save();
+        saved.amend(saved.rules().amended(&Rules::new(settings).unwrap()).unwrap());
+        self.saved = Some(saved);
+        self.crash();
+        self.step(Input::LinkRestored);
     }
 }
