@@ -1,20 +1,24 @@
 //! The coordinator's configuration file.
 
+mod broker;
+
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use evenhand_link::{Broker, BrokerError, Tls, TlsError, TlsFiles};
+use evenhand_link::{BrokerError, TlsError};
 use evenhand_models::{LoadOptions, Model, ModelError, shipped};
 use evenhand_protocol::identity::{Digest, NodeId};
 use serde::{Deserialize, Serialize};
 
-use crate::broker::{Access, Secret, SecretError};
+use crate::broker::SecretError;
 use crate::dashboard::{DashboardError, DashboardOptions, Token};
 use crate::fairness::{Appraisal, FairnessError};
 use crate::federation::{
     Admission, Blueprint, Exploitation, Exploration, General, RuleError, Rules, Settings, Training,
 };
 use crate::strategy::Baseline;
+
+pub use self::broker::{AccessConfig, BrokerChoice, BrokerConfig};
 
 /// The commented defaults, as `print-config` shows them.
 pub const DEFAULT: &str = include_str!("default.toml");
@@ -96,76 +100,6 @@ impl Default for ModelConfig {
     fn default() -> Self {
         Self { onnx: "electricity-rnn".into() }
     }
-}
-
-/// How nodes are reached.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct BrokerConfig {
-    /// `embedded`, or the address of another broker.
-    pub url: String,
-    /// Where the embedded one listens.
-    pub listen: SocketAddr,
-    /// Who may do what on it.
-    pub access: AccessConfig,
-    /// What the nodes' passwords on it follow from; without it, their names are believed.
-    pub secret_file: Option<PathBuf>,
-    /// With `mqtts://`: whose certificates to trust, instead of the system's.
-    pub ca_file: Option<PathBuf>,
-    /// With `mqtts://`: our own certificate.
-    pub certificate_file: Option<PathBuf>,
-    /// And its key.
-    pub key_file: Option<PathBuf>,
-    /// The largest MQTT payload to send.
-    pub payload_bytes_max: usize,
-}
-
-impl Default for BrokerConfig {
-    fn default() -> Self {
-        Self {
-            url: EMBEDDED.into(),
-            listen: SocketAddr::from(([127, 0, 0, 1], 1883)),
-            access: AccessConfig::PerNode,
-            secret_file: None,
-            ca_file: None,
-            certificate_file: None,
-            key_file: None,
-            payload_bytes_max: evenhand_protocol::chunk::PAYLOAD_BYTES_MAX,
-        }
-    }
-}
-
-/// What `broker.url` says if the coordinator brings its own.
-const EMBEDDED: &str = "embedded";
-
-/// Who may do what on the embedded broker.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum AccessConfig {
-    /// A node may use only what lies under its own name.
-    #[default]
-    PerNode,
-    /// Everybody may do everything.
-    Open,
-}
-
-/// Which broker is meant.
-#[derive(Debug, Clone)]
-pub enum BrokerChoice {
-    /// The one the coordinator brings.
-    Embedded {
-        /// Where it listens.
-        listen: SocketAddr,
-        /// Who may do what.
-        access: Access,
-    },
-    /// Another one.
-    External {
-        /// Its address.
-        broker: Broker,
-        /// How to trust it.
-        tls: Option<Tls>,
-    },
 }
 
 /// What is wrong with a configuration.
@@ -300,45 +234,12 @@ impl Config {
 
     /// The broker that is meant.
     pub fn broker(&self) -> Result<BrokerChoice, ConfigError> {
-        let config = &self.broker;
-        if config.payload_bytes_max < 1024 {
-            return Err(ConfigError::Payload(config.payload_bytes_max));
-        }
-        if config.url == EMBEDDED {
-            return Ok(BrokerChoice::Embedded { listen: config.listen, access: self.access()? });
-        }
-        let broker = Broker::parse(&config.url)?;
-        let files = TlsFiles {
-            ca: config.ca_file.clone(),
-            certificate: config.certificate_file.clone(),
-            key: config.key_file.clone(),
-        };
-        let tls = if files == TlsFiles::default() { None } else { Some(Tls::load(&files)?) };
-        Ok(BrokerChoice::External { broker, tls })
-    }
-
-    /// Who may do what on the embedded broker. What is a node's alone must stay so for whoever can connect: on
-    /// this machine names are believed, from other machines they are proven.
-    fn access(&self) -> Result<Access, ConfigError> {
-        let BrokerConfig { listen, access, .. } = self.broker;
-        let local = listen.ip().to_canonical().is_loopback();
-        match (access, self.secret()?) {
-            (AccessConfig::Open, _) if !local => Err(ConfigError::Exposed(listen)),
-            (AccessConfig::Open, _) => Ok(Access::Open),
-            (AccessConfig::PerNode, None) if !local => Err(ConfigError::Unproven(listen)),
-            (AccessConfig::PerNode, secret) => Ok(Access::per_node(self.federation.name.clone(), secret)),
-        }
-    }
-
-    fn secret(&self) -> Result<Option<Secret>, ConfigError> {
-        Ok(self.broker.secret_file.as_deref().map(Secret::read).transpose()?)
+        self.broker.choice(&self.federation.name)
     }
 
     /// A node's password on the embedded broker.
     pub fn password(&self, node: &NodeId) -> Result<String, ConfigError> {
-        let secret =
-            self.secret()?.filter(|_| self.broker.url == EMBEDDED).ok_or(ConfigError::NoPasswords)?;
-        Ok(secret.password(&self.federation.name, node))
+        self.broker.password(&self.federation.name, node)
     }
 
     /// The model that is meant.

@@ -6,6 +6,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use evenhand_coordinator::broker::COORDINATOR;
+use evenhand_coordinator::config::{BrokerChoice, Config};
 use evenhand_coordinator::shell::Connection;
 use evenhand_fleet::transport::Fleet;
 use evenhand_link::testing::Mosquitto;
@@ -148,6 +149,16 @@ async fn nobody_is_thrown_out(connection: &Connection, options: &LinkOptions) {
     coordinator.close(PATIENCE).await.unwrap();
 }
 
+/// As a coordinator connects whose configuration names the address and the file with its password.
+fn configured(broker: &Mosquitto) -> Connection {
+    let password = broker.folder().join(COORDINATOR);
+    let text = format!("[broker]\nurl = {:?}\npassword_file = {password:?}\n", broker.url());
+    match Config::parse(&text).unwrap().broker().unwrap() {
+        BrokerChoice::External { broker, .. } => Connection::new(broker),
+        BrokerChoice::Embedded { .. } => panic!("another broker is meant"),
+    }
+}
+
 /// Somebody leaves a packet under its own name that is larger than any message of these federations.
 async fn leave_a_long_packet(login: &Broker, topic: &str) {
     let (client, mut events) = AsyncClient::new(plain_options(login, None, INTRUDER).unwrap(), 10);
@@ -199,7 +210,7 @@ async fn mosquitto_with_passwords_keeps_nodes_to_their_own_topics() {
         config.broker.password_file = Some(broker.folder().join(config.node.id.as_str()));
     }
     let intruder = LinkOptions::new(login(INTRUDER), "evenhand-coordinator-plain");
-    run_with_an_intruder(&fleet, Connection::new(login(COORDINATOR)), configs, intruder).await;
+    run_with_an_intruder(&fleet, configured(&broker), configs, intruder).await;
     let status = topic::node(&fleet.rules.federation.name, &NodeId::new(INTRUDER).unwrap(), Channel::Status);
     leave_a_long_packet(&login(INTRUDER), &status).await;
     the_coordinator_clears(&login(COORDINATOR), &status).await;

@@ -58,6 +58,7 @@ fn unknown_settings_and_wrong_values_are_named() {
     assert!(error("[contribution]\nutility = \"accuracy\"").contains("of which this program has none"));
     assert!(error("[training]\ncodec = \"zip\"").contains("unknown codec"));
     assert!(error("[broker]\nurl = \"http://x\"").starts_with("broker.url: "));
+    assert!(error("[broker]\nurl = \"mqtt://h\"\npassword_file = \"none\"").starts_with("cannot read none"));
     assert!(error("[broker]\nsecret_file = \"none\"").starts_with("broker.secret_file: cannot read none"));
     assert!(error("[broker]\nurl = \"mqtts://x\"\nca_file = \"none.pem\"").contains("none.pem"));
     assert!(
