@@ -84,7 +84,7 @@ fn summary(outcome: &Outcome, figures: &Figures) -> Vec<(&'static str, String)> 
     lines.push((
         "time",
         format!(
-            "{:.1} s of training, {:.2} s of fairness mechanism",
+            "{:.1} s of training, {:.2} s of closing rounds",
             figures.seconds_training, figures.seconds_fairness
         ),
     ));

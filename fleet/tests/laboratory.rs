@@ -83,6 +83,26 @@ fn trials_at_the_same_time_find_what_trials_one_by_one_find() {
 }
 
 #[test]
+fn alone_there_is_nobody_to_keep_an_update_from() {
+    let accuracies = |corruption: &str| {
+        let out = tempfile::tempdir().unwrap();
+        let chosen = ["--corruption", corruption, "--trials", "1", "--json"];
+        let mut arguments = [&["experiment", "--dataset", "synthetic"], SMALL.as_slice(), &chosen].concat();
+        *arguments.iter_mut().find(|argument| **argument == "evenhand,fedavg").unwrap() = "standalone,cons";
+        let output = command(out.path(), &arguments).output().unwrap();
+        let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+        [0, 1].map(|strategy| json["strategies"][strategy]["online_accuracy"].clone())
+    };
+    let [alone, together] = accuracies("feature-noise");
+    let [still_alone, in_part] = accuracies("strategic-random");
+    assert_eq!(alone, still_alone);
+    assert_ne!(together, in_part, "who keeps its update to itself does not take part in a consensus");
+    let [clean, _] = accuracies("none");
+    let [away, _] = accuracies("unstable");
+    assert_eq!(clean, away);
+}
+
+#[test]
 fn an_interrupted_experiment_says_how_to_go_on() {
     let out = tempfile::tempdir().unwrap();
     let arguments =

@@ -68,7 +68,7 @@ pub struct Cost {
     pub bytes_down: u64,
     /// Time the nodes spent in training, summed.
     pub seconds_training: f64,
-    /// Time the coordinator spent on contributions, stop rule and draws.
+    /// Time the coordinator spent closing rounds: contributions, stop rule, aggregation, record.
     pub seconds_fairness: f64,
 }
 
@@ -206,7 +206,7 @@ pub struct Figures {
     pub bytes_down: u64,
     /// Time the nodes spent in training, summed.
     pub seconds_training: f64,
-    /// Time the coordinator spent on contributions, stop rule and draws.
+    /// Time the coordinator spent closing rounds: contributions, stop rule, aggregation, record.
     pub seconds_fairness: f64,
     /// How the run ended.
     pub ended: Ended,

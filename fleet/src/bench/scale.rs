@@ -106,7 +106,7 @@ fn slope(points: &[(f64, f64)]) -> Option<f64> {
 }
 
 fn table(scaling: &Scaling) -> String {
-    let mut text = String::from(" nodes  seconds a round  ms a round and node  of which fairness, s\n");
+    let mut text = String::from(" nodes  seconds a round  ms a round and node  of which closing, s\n");
     for size in &scaling.sizes {
         text += &format!(
             "{:>6}  {:>15.4}  {:>19.3}  {:>20.4}\n",

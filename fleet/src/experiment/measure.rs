@@ -84,7 +84,7 @@ impl Measure {
             Self::Recall => "recall".into(),
             Self::RhoStanding => "ρ(standing)".into(),
             Self::SecondsTraining => "training, s".into(),
-            Self::SecondsFairness => "fairness, s".into(),
+            Self::SecondsFairness => "closing rounds, s".into(),
             Self::Seconds => "trial, s".into(),
         }
     }
@@ -103,7 +103,7 @@ impl Measure {
             Self::Recall => "share of the noisier half found in the lower half of the standings".into(),
             Self::RhoStanding => "standings: Pearson of −ζ with them at the end".into(),
             Self::SecondsTraining => "seconds of training, all nodes".into(),
-            Self::SecondsFairness => "seconds in the fairness mechanism".into(),
+            Self::SecondsFairness => "seconds the coordinator spent closing rounds".into(),
             Self::Seconds => "seconds of a trial".into(),
         }
     }

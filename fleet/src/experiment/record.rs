@@ -13,14 +13,13 @@ use crate::data::{Dataset, Pool};
 use crate::outcome::{Figures, Outcome, Round};
 
 /// Changes when the same setup would yield other figures: records of another number must not be mixed with ours.
-pub const FORMAT: u16 = 1;
+pub const FORMAT: u16 = 2;
 
 /// A finished trial: what was asked, what was seen, and how long it took.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Record {
-    /// Always [`FORMAT`]. The first records do not say it.
-    #[serde(default = "first_format")]
+    /// Always [`FORMAT`].
     pub format: u16,
     /// What was asked.
     pub setup: Setup,
@@ -32,27 +31,23 @@ pub struct Record {
     pub seconds: f64,
     /// What must be said beside its figures.
     pub note: Option<String>,
-    /// How often its data were gone through, where the record says it.
-    #[serde(default = "one_pass")]
+    /// How often its data were gone through.
     pub passes: usize,
     /// How many samples its data set's files held, where that is one number for all trials and the record says it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recorded: Option<usize>,
 }
 
-fn first_format() -> u16 {
-    1
-}
-
-fn one_pass() -> usize {
-    1
-}
-
 /// What is read of a record before all else.
 #[derive(Deserialize)]
 struct Head {
+    /// The first records do not say it.
     #[serde(default = "first_format")]
     format: u16,
+}
+
+fn first_format() -> u16 {
+    1
 }
 
 /// What a trial is seen to do: [`Record`] without what its caller knows already.

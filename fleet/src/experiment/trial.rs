@@ -98,6 +98,11 @@ fn seat(setup: &Setup, stream: &Arc<Stream>, node: usize, member: &Member) -> Re
         history_rows: stream.batch(node),
         replay_share: 0.0,
     };
+    // Alone there is nobody to keep an update from, and nobody to be away from.
+    let conduct = match setup.contender {
+        Contender::Standalone => stream::Conduct::Steady,
+        _ => stream.conduct(node),
+    };
     Ok(Seat {
         id: NodeId::new(&member.id)?,
         settings: core::Settings {
@@ -112,7 +117,7 @@ fn seat(setup: &Setup, stream: &Arc<Stream>, node: usize, member: &Member) -> Re
         },
         source: Box::new(NodeStream::new(Arc::clone(stream), node)),
         readings_a_round: 1,
-        conduct: Box::new(Behaviour { conduct: stream.conduct(node), seed: setup.seed, node }),
+        conduct: Box::new(Behaviour { conduct, seed: setup.seed, node }),
     })
 }
 
