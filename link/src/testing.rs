@@ -1,6 +1,5 @@
 //! A mosquitto for tests.
 
-use std::fmt::Write as _;
 use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -41,15 +40,31 @@ impl Mosquitto {
 
     /// Starts one in a folder that was prepared for it, with certificates for example.
     pub fn start_in(folder: TempDir, configuration: &str, encrypted: bool) -> Self {
+        Self::start_as(folder, encrypted, |listener, own| format!("{listener}{own}{configuration}"))
+    }
+
+    /// As [`Mosquitto::start_in`], with the lines in a file of their own that is included, as Debian's configuration
+    /// includes those in `conf.d`; sessions are kept.
+    pub fn start_included(folder: TempDir, configuration: &str, encrypted: bool) -> Self {
+        let path = folder.path().to_owned();
+        std::fs::create_dir(path.join("conf.d")).expect("the folder is writable");
+        Self::start_as(folder, encrypted, |listener, own| {
+            let text = in_folder(&format!("{listener}{configuration}"), &path);
+            std::fs::write(path.join("conf.d/included.conf"), text).expect("the folder is writable");
+            format!("{own}persistence true\ninclude_dir FOLDER/conf.d\n")
+        })
+    }
+
+    /// Starts one with the configuration that is made of its listener and of its own settings.
+    fn start_as(folder: TempDir, encrypted: bool, configuration: impl Fn(&str, &str) -> String) -> Self {
         let mut broker = Self { folder, port: 0, encrypted, process: None };
-        let path = broker.folder.path().display().to_string();
         // Another program may take the port between our looking and mosquitto's binding: look again then.
         while broker.process.is_none() {
             broker.port = free_port();
-            let mut text =
-                format!("user root\nlistener {} 127.0.0.1\npersistence_location {path}/\n", broker.port);
-            let _infallible = text.write_str(&configuration.replace("FOLDER", &path));
-            std::fs::write(broker.configuration(), text).expect("the folder is writable");
+            let listener = format!("listener {} 127.0.0.1\n", broker.port);
+            let text = configuration(&listener, "user root\npersistence_location FOLDER/\n");
+            std::fs::write(broker.configuration(), in_folder(&text, broker.folder.path()))
+                .expect("the folder is writable");
             broker.try_start();
         }
         broker
@@ -151,6 +166,10 @@ impl Drop for Mosquitto {
     fn drop(&mut self) {
         self.kill();
     }
+}
+
+fn in_folder(configuration: &str, folder: &Path) -> String {
+    configuration.replace("FOLDER", &folder.display().to_string())
 }
 
 /// A loopback port that nobody uses at the moment.

@@ -25,15 +25,12 @@ fn shipped(name: &str) -> PathBuf {
 /// A mosquitto that includes a shipped configuration, as Debian's does, with a main file that keeps sessions; only the
 /// address and the folders are those of the test.
 fn start(configuration: &str, folder: TempDir, encrypted: bool) -> Mosquitto {
-    let path = folder.path();
-    std::fs::copy(shipped("acl"), path.join("acl")).unwrap();
+    std::fs::copy(shipped("acl"), folder.path().join("acl")).unwrap();
     let text = std::fs::read_to_string(shipped(configuration)).unwrap();
     let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with("listener ")).collect();
     assert_eq!(lines.len() + 1, text.lines().count(), "one listener");
-    let text = lines.join("\n").replace("/etc/mosquitto/evenhand", &path.display().to_string());
-    std::fs::create_dir(path.join("conf.d")).unwrap();
-    std::fs::write(path.join("conf.d/evenhand.conf"), text + "\n").unwrap();
-    Mosquitto::start_in(folder, "persistence true\ninclude_dir FOLDER/conf.d\n", encrypted)
+    let text = lines.join("\n").replace("/etc/mosquitto/evenhand", "FOLDER");
+    Mosquitto::start_included(folder, &format!("{text}\n"), encrypted)
 }
 
 /// Every round is complete: whoever was asked answered, and nothing was refused.

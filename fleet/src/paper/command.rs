@@ -113,7 +113,7 @@ fn present(args: &PaperArgs) -> Result<(Vec<Dataset>, Vec<String>), FleetError> 
             Ok(Pool { owners: Some(owners), .. }) if owners.len() < wanted.nodes => {
                 let (found, nodes) = (owners.len(), wanted.nodes);
                 left_out.push(format!(
-                    "{}, since only {found} of the {nodes} have enough readings",
+                    "{}, since only {found} of {nodes} households have enough readings",
                     value_name(&dataset)
                 ));
             }
