@@ -1,17 +1,20 @@
 //! A copy that is consistent, made while the federation goes on.
 
+use std::fs::OpenOptions;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use redb::{Database, ReadTransaction, ReadableDatabase, ReadableTable, TableDefinition, WriteTransaction};
 
-use super::{ANCHORS, FEDERATION, FILE, ROUNDS, RULES, Store, StoreError, UPDATES};
+use super::{ANCHORS, FEDERATION, FILE, ROUNDS, RULES, Store, StoreError, UPDATES, make_folder};
 
 impl Store {
-    /// Copies everything as it is now to another folder, which must not hold a federation yet.
+    /// Copies everything as it is now to another folder, which must not hold a federation yet, for its owner's eyes.
     pub fn back_up(&self, to: &Path) -> Result<(), StoreError> {
         let io = |source| StoreError::Io { path: to.to_owned(), source };
-        std::fs::create_dir_all(to).map_err(io)?;
-        let file = std::fs::File::create_new(to.join(FILE)).map_err(io)?;
+        make_folder(to).map_err(io)?;
+        let mut new = OpenOptions::new();
+        let file = new.read(true).write(true).create_new(true).mode(0o600).open(to.join(FILE)).map_err(io)?;
         let target = Database::builder().create_file(file).map_err(redb::Error::from)?;
         let from = self.database.begin_read()?;
         let into = target.begin_write()?;

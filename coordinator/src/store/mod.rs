@@ -20,9 +20,9 @@ mod error;
 mod guard;
 mod log;
 
-use std::fs::{self, Permissions};
-use std::io::ErrorKind;
-use std::os::unix::fs::PermissionsExt;
+use std::fs::{self, DirBuilder};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -76,7 +76,7 @@ impl Store {
     /// Opens the store in `folder`; an empty one if there is none.
     pub fn open_or_create(folder: &Path) -> Result<Self, StoreError> {
         let io = |source| StoreError::Io { path: folder.to_owned(), source };
-        fs::create_dir_all(folder).map_err(io)?;
+        make_folder(folder).map_err(io)?;
         if !folder.join(FILE).exists() {
             make(folder)?;
         }
@@ -197,12 +197,16 @@ impl Store {
     }
 }
 
-/// Makes an empty store beside its place and moves it there: a program that is killed leaves a whole one or none.
+/// Makes a folder that nobody else can look into: the latest model is the reward.
+fn make_folder(folder: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}
+
+/// Makes an empty store beside its place and moves it there: a program that is killed leaves a whole one or none. Temporary
+/// files can be read by their owner alone, and so can what becomes of this one.
 fn make(folder: &Path) -> Result<(), StoreError> {
     let io = |source| StoreError::Io { path: folder.to_owned(), source };
-    let mut aside = tempfile::Builder::new();
-    let aside =
-        aside.prefix(FILE).permissions(Permissions::from_mode(0o666)).tempfile_in(folder).map_err(io)?;
+    let aside = tempfile::Builder::new().prefix(FILE).tempfile_in(folder).map_err(io)?;
     drop(Database::create(aside.path()).map_err(redb::Error::from)?);
     match aside.persist_noclobber(folder.join(FILE)) {
         Ok(_) => fs::File::open(folder).and_then(|folder| folder.sync_all()).map_err(io),

@@ -1,6 +1,8 @@
 //! Folders that cannot be used are refused in a sentence, and never with a panic.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
 use evenhand_coordinator::store::{FILE, Store, StoreError};
 use evenhand_protocol::exit::Exit;
@@ -26,6 +28,18 @@ fn a_folder_in_use_is_refused() {
     let error = Store::open(folder.path()).unwrap_err();
     assert!(error.to_string().starts_with("another process uses the state in "), "{error}");
     assert_eq!(error.exit(), Exit::Busy);
+}
+
+#[test]
+fn the_latest_model_is_for_its_keepers_eyes_only() {
+    let around = TempDir::new().unwrap();
+    let (state, copy) = (around.path().join("state"), around.path().join("back/up"));
+    Store::open_or_create(&state).unwrap().resume(founded(&rules())).unwrap();
+    Store::open(&state).unwrap().back_up(&copy).unwrap();
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    for folder in [&state, &copy] {
+        assert_eq!((mode(folder), mode(&folder.join(FILE))), (0o700, 0o600), "{}", folder.display());
+    }
 }
 
 #[test]

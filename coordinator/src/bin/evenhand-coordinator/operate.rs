@@ -1,6 +1,7 @@
 //! What an operator does with a state folder, whether a coordinator runs on it or not.
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -133,7 +134,9 @@ fn at_rest(state: &Path) -> Result<(Store, Option<TempDir>), Failure> {
     match open(state)? {
         Opened::Ours(store) => Ok((store, None)),
         Opened::Running(_) => {
-            let copy = TempDir::new().map_err(|error| Failure::new(Exit::Data, error))?;
+            let private = Permissions::from_mode(0o700);
+            let copy = tempfile::Builder::new().permissions(private).tempdir();
+            let copy = copy.map_err(|error| Failure::new(Exit::Data, error))?;
             control::ask(state, &Request::Backup(copy.path().to_owned()))?;
             Ok((Store::open(copy.path())?, Some(copy)))
         }
