@@ -5,6 +5,7 @@ use alloc::collections::VecDeque;
 use alloc::collections::btree_map::{BTreeMap, Entry};
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::cmp::Reverse;
 
 use super::{ChunkError, Header, TransferId};
 use crate::limits::Limits;
@@ -22,8 +23,8 @@ const OVERHEAD_BYTES: usize = 128;
 /// Collects chunks into messages.
 ///
 /// Time is whatever growing number of milliseconds the caller passes. A sender's newest transfers
-/// supersede its oldest; if all senders together hold too much, those of the sender that was silent
-/// longest are dropped.
+/// supersede its oldest; if all senders together hold too much, those of the sender that holds most are
+/// dropped, so that nobody can push others out.
 #[derive(Debug)]
 pub struct Assembler {
     limits: Limits,
@@ -104,7 +105,7 @@ impl Assembler {
         let before = from.cost();
         let complete = from.take_in(header, part, now_ms, self.limits.open_transfers_max);
         self.bytes = self.bytes + from.cost() - before;
-        self.drop_idlest(sender);
+        self.drop_largest(sender);
         complete.map(|message| verified(header.transfer, Cow::Owned(message))).transpose()
     }
 
@@ -156,11 +157,13 @@ impl Assembler {
         Ok(())
     }
 
-    /// Frees memory at the cost of whoever was silent longest, the present sender last of all.
-    fn drop_idlest(&mut self, present: &str) {
+    /// Frees memory at the cost of whoever holds most; of those who hold the same, whoever was silent longest, the
+    /// present sender last of all.
+    fn drop_largest(&mut self, present: &str) {
         while self.bytes > self.limits.open_bytes_max {
-            let silence = |(name, from): &(&String, &Sender)| (*name == present, from.touched_ms);
-            let Some(name) = self.senders.iter().min_by_key(silence).map(|(name, _)| name.clone()) else {
+            let burden =
+                |(name, from): &(&String, &Sender)| (from.cost(), *name != present, Reverse(from.touched_ms));
+            let Some(name) = self.senders.iter().max_by_key(burden).map(|(name, _)| name.clone()) else {
                 return;
             };
             let cost = self.senders.remove(&name).map_or(0, |from| from.cost());

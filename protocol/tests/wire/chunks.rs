@@ -146,7 +146,25 @@ fn silence_is_answered_by_requests_and_then_by_giving_up() {
 }
 
 #[test]
-fn memory_is_taken_from_whoever_was_silent_longest() {
+fn who_holds_most_cannot_push_others_out() {
+    let limits = Limits { open_bytes_max: 4000, ..Limits::default() };
+    let mut assembler = Assembler::new(limits, PATIENCE_MS);
+    let honest = transfer(1, 300);
+    assembler.accept("honest", &honest.chunk(0).unwrap(), 0).unwrap();
+    for (now_ms, number) in (1..).zip(2..40) {
+        let greedy = transfer(number, 3000);
+        for index in 0..greedy.count() - 1 {
+            assembler.accept("greedy", &greedy.chunk(index).unwrap(), now_ms).unwrap();
+        }
+    }
+    let whole: usize = (1..honest.count())
+        .filter(|index| assembler.accept("honest", &honest.chunk(*index).unwrap(), 99).unwrap().is_some())
+        .count();
+    assert_eq!(whole, 1);
+}
+
+#[test]
+fn of_those_who_hold_the_same_memory_is_taken_from_whoever_was_silent_longest() {
     let limits = Limits { open_bytes_max: 2000, ..Limits::default() };
     let mut assembler = Assembler::new(limits, PATIENCE_MS);
     for (now_ms, sender) in (0..).zip(["a", "b", "c", "d", "e", "f", "g", "h"]) {
