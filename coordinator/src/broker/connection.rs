@@ -202,10 +202,7 @@ impl Guest {
         if self.rights.may_publish(&topic) {
             // A copy, so that a small message does not keep a large buffer alive.
             let payload = Bytes::copy_from_slice(&payload);
-            locked(&self.hub).publish(Letter { topic: topic.clone(), payload, qos, retain });
-            if self.rights.is_node() {
-                self.hold_back(&topic).await;
-            }
+            self.hand_over(Letter { topic, payload, qos, retain }).await;
         } else {
             // MQTT 3.1.1 has no way to refuse a message but to swallow it.
             tracing::debug!(client = %self.ticket.client, topic, "not allowed to publish there");
@@ -213,14 +210,17 @@ impl Guest {
         Ok((qos == QoS::AtLeastOnce).then(|| Packet::PubAck(PubAck::new(pkid))))
     }
 
-    /// Reads no further while the coordinator has too much to take in.
-    async fn hold_back(&self, topic: &str) {
+    /// Publishes a letter; a node's, not before the coordinator has room for it. Until then nothing more is read.
+    async fn hand_over(&self, letter: Letter) {
         loop {
             let room = Arc::clone(&locked(&self.hub).room);
             let mut notified = pin!(room.notified());
             notified.as_mut().enable();
-            if !locked(&self.hub).holds_back(topic) {
-                return;
+            {
+                let mut hub = locked(&self.hub);
+                if !self.rights.is_node() || !hub.holds_back(&letter.topic) {
+                    return hub.publish(letter);
+                }
             }
             notified.await;
         }

@@ -254,18 +254,29 @@ impl Hub {
         }
     }
 
-    /// Whether a node that published there must wait: the coordinator has not taken in what it was
+    /// Whether a node that would publish there must wait: the coordinator has not taken in what it was
     /// sent. Only nodes are held back, and never by each other, so that nobody waits in a circle.
     pub(super) fn holds_back(&self, topic: &str) -> bool {
+        let limit = self.session_limit() / 2;
         self.tree.matching(topic).keys().any(|client| {
             self.sessions.get(client).is_some_and(|session| {
-                let taken_in = session.bytes <= self.session_bytes_max / 2;
+                let taken_in = session.bytes <= limit;
                 !taken_in && session.connection.is_some() && !session.rights.is_node()
             })
         })
     }
 
+    /// What may wait for one client. Where too much waits for all together, it is an equal share: whoever takes nothing in
+    /// must not be a burden to the others.
+    fn session_limit(&self) -> usize {
+        match self.figures.waiting_bytes < self.waiting_bytes_max {
+            true => self.session_bytes_max,
+            false => self.session_bytes_max.min(self.waiting_bytes_max / self.sessions.len().max(1)),
+        }
+    }
+
     fn enqueue(&mut self, client: &Arc<str>, letter: Arc<Letter>, subscribed: QoS, kept: bool) {
+        let limit = self.session_limit();
         let Some(session) = self.sessions.get_mut(client) else { return };
         // It was asked when it subscribed; but what a node must not see shall not hang on one question.
         if !session.rights.may_hear(&letter.topic) {
@@ -277,9 +288,7 @@ impl Hub {
         }
         let delivery = Delivery { letter, qos, kept, id: 0, again: false };
         let bytes = delivery.bytes();
-        let fits = session.bytes + bytes <= self.session_bytes_max
-            && self.figures.waiting_bytes + bytes <= self.waiting_bytes_max;
-        if !fits {
+        if session.bytes + bytes > limit {
             self.figures.dropped += 1;
             if !std::mem::replace(&mut session.dropping, true) {
                 tracing::warn!(%client, waiting_bytes = session.bytes, "queue full; messages are dropped");
@@ -331,15 +340,14 @@ impl Hub {
     }
 
     fn free(&mut self, ticket: &Ticket, bytes: usize) {
-        let limit = self.session_bytes_max / 2;
-        if let Some(session) = self.session_mut(ticket) {
-            let before = session.bytes;
-            session.bytes -= bytes;
-            let eased = before > limit && session.bytes <= limit;
-            self.figures.waiting_bytes -= bytes;
-            if eased {
-                self.room.notify_waiters();
-            }
+        let before = self.session_limit();
+        let Some(session) = self.session_mut(ticket) else { return };
+        session.bytes -= bytes;
+        let left = session.bytes;
+        self.figures.waiting_bytes -= bytes;
+        let limit = self.session_limit();
+        if limit > before || (left + bytes > limit / 2 && left <= limit / 2) {
+            self.room.notify_waiters();
         }
     }
 }

@@ -49,7 +49,7 @@ pub struct BrokerOptions {
     pub packet_bytes_max: usize,
     /// Bytes that may wait for one client.
     pub session_bytes_max: usize,
-    /// Bytes that may wait for all clients together.
+    /// Bytes that may wait for all clients together; beyond them, only for those with less than an equal share.
     pub waiting_bytes_max: usize,
     /// Clients it remembers, connected or not.
     pub sessions_max: usize,

@@ -27,6 +27,36 @@ async fn what_does_not_fit_a_queue_is_dropped_and_counted_and_the_rest_arrives()
 }
 
 #[tokio::test]
+async fn those_who_take_nothing_in_do_not_use_up_the_room_of_others() {
+    let options = BrokerOptions {
+        session_bytes_max: 10_000,
+        waiting_bytes_max: 20_000,
+        ..BrokerOptions::local(Access::Open)
+    };
+    let broker = EmbeddedBroker::start(options).await.unwrap();
+    let mut sender = Raw::connect(&broker, named("sender")).await;
+    let mut deaf = Vec::new();
+    for number in 0..3 {
+        let mut client = Raw::connect(&broker, named(&format!("deaf{number}"))).await;
+        client.subscribe(&[&format!("t/{number}")]).await;
+        deaf.push(client);
+    }
+    let mut honest = Raw::connect(&broker, named("honest")).await;
+    honest.subscribe(&["t/honest"]).await;
+    for number in 0..3 {
+        for _ in 0..20 {
+            sender.publish(&format!("t/{number}"), vec![0; 1000], false).await;
+        }
+    }
+    assert!(broker.figures().waiting_bytes >= 20_000);
+    for number in 0..5 {
+        sender.publish("t/honest", vec![number; 1000], false).await;
+        assert_eq!(honest.delivery().await.payload[0], number);
+    }
+    assert!(broker.figures().waiting_bytes <= 2 * 20_000);
+}
+
+#[tokio::test]
 async fn what_is_retained_is_bounded_one_by_one_and_together() {
     let options = BrokerOptions {
         retained_letter_bytes_max: 1500,

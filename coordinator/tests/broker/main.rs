@@ -213,6 +213,28 @@ async fn nodes_are_held_back_while_the_coordinator_takes_its_time_and_nothing_is
 }
 
 #[tokio::test]
+async fn nothing_is_lost_however_many_nodes_speak_at_once() {
+    const NODES: usize = 30;
+    let options = BrokerOptions { session_bytes_max: 1 << 20, ..BrokerOptions::local(per_node()) };
+    let broker = EmbeddedBroker::start(options).await.unwrap();
+    let mut coordinator = Raw::connect(&broker, coordinator()).await;
+    coordinator.subscribe(&["evenhand/v1/home/node/+/update"]).await;
+    let mut nodes = Vec::new();
+    for number in 0..NODES {
+        let mut node = Raw::connect(&broker, named(&format!("m{number}"))).await;
+        let topic = format!("evenhand/v1/home/node/m{number}/update");
+        nodes.push(tokio::spawn(async move { node.publish(&topic, vec![0; 200_000], false).await }));
+    }
+    for _ in 0..NODES {
+        coordinator.delivery().await;
+    }
+    for node in nodes {
+        node.await.unwrap();
+    }
+    assert_eq!(broker.figures().dropped, 0);
+}
+
+#[tokio::test]
 async fn hundreds_of_clients_each_hear_their_own() {
     const CLIENTS: usize = 300;
     let broker = open_broker().await;
