@@ -67,7 +67,8 @@ fn is_of_the_peer(error: &io::Error) -> bool {
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
 }
 
-/// A connection that fails when nothing has moved for too long: its peer neither reads nor asks.
+/// A connection that fails when its peer has not been told anything for too long: it does not read, or does not come to the
+/// end of its request. What it says alone keeps no seat.
 pub(super) struct Connection {
     stream: TcpStream,
     idle: Pin<Box<Sleep>>,
@@ -79,10 +80,21 @@ impl Connection {
     /// What came of a read or a write, or an error if it is too late for it.
     fn watched<T>(&mut self, context: &mut Context<'_>, done: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if done.is_ready() {
-            self.idle.as_mut().reset(Instant::now() + self.patience);
             return done;
         }
         self.idle.as_mut().poll(context).map(|()| Err(io::ErrorKind::TimedOut.into()))
+    }
+
+    /// What came of a write.
+    fn written(
+        &mut self,
+        context: &mut Context<'_>,
+        done: Poll<io::Result<usize>>,
+    ) -> Poll<io::Result<usize>> {
+        if done.is_ready() {
+            self.idle.as_mut().reset(Instant::now() + self.patience);
+        }
+        self.watched(context, done)
     }
 }
 
@@ -104,7 +116,7 @@ impl AsyncWrite for Connection {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let done = Pin::new(&mut self.stream).poll_write(context, bytes);
-        self.watched(context, done)
+        self.written(context, done)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -121,7 +133,7 @@ impl AsyncWrite for Connection {
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let done = Pin::new(&mut self.stream).poll_write_vectored(context, slices);
-        self.watched(context, done)
+        self.written(context, done)
     }
 
     fn is_write_vectored(&self) -> bool {

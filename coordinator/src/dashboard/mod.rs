@@ -48,7 +48,7 @@ pub struct DashboardOptions {
     pub events_max: usize,
     /// The least time between two events to one listener.
     pub pace: Duration,
-    /// A connection on which nothing moves for so long is dropped.
+    /// A connection whose peer asked nothing, or did not take in the answer, for so long is dropped.
     pub patience: Duration,
 }
 

@@ -1,5 +1,7 @@
 //! Who is answered: strangers, nonsense and those who do not read.
 
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
 use std::time::Duration;
 
 use evenhand_coordinator::dashboard::DashboardOptions;
@@ -85,6 +87,34 @@ async fn nonsense_is_answered_or_dropped_and_nobody_else_notices() {
     .await
     .unwrap();
     assert!(commands.lock().unwrap().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_that_does_not_end_is_dropped_though_it_goes_on() {
+    let patience = Duration::from_millis(300);
+    let limits = DashboardOptions { connections_max: 1, patience, ..options() };
+    let (dashboard, _) = served(synthetic::view(3, 5, 5), limits).await;
+    let address = dashboard.address();
+    spawn_blocking(move || {
+        let mut slow = TcpStream::connect(address).unwrap();
+        slow.set_read_timeout(Some(patience / 6)).unwrap();
+        slow.write_all(format!("GET /healthz HTTP/1.1\r\nHost: {address}\r\n").as_bytes()).unwrap();
+        let mut answer = [0; 12];
+        // After a hundred lines it would be answered that they are too many.
+        let heard = loop {
+            match slow.read(&mut answer) {
+                Ok(bytes) => break bytes,
+                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                    let _cut_off = slow.write_all(b"X: y\r\n");
+                }
+                Err(_) => break 0,
+            }
+        };
+        assert_eq!(heard, 0, "{}", String::from_utf8_lossy(&answer));
+        assert_eq!(get(address, "/healthz").status, 200);
+    })
+    .await
+    .unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
