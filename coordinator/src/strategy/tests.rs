@@ -6,23 +6,31 @@ fn weights_of(values: &[f32]) -> Weights {
     Weights::new(values.into())
 }
 
-/// Two nodes of equal shares that begin at `latest`, with updates a and b.
-fn merge(kind: StrategyKind, latest: &[f32], a: &[f32], b: &[f32], losses: [f64; 2]) -> Merged {
-    let latest = weights_of(latest);
-    AnyStrategy::new(kind, &Baseline::default()).get_mut().merge(&Harvested {
-        latest: &latest,
+/// A round of two nodes of equal shares and losses, which both answered.
+fn round<'a>(latest: &'a Weights, updates: &'a [&'a [f32]]) -> Harvested<'a> {
+    Harvested {
+        latest,
         own: &[],
         members: 2,
         removed: &[],
         asked: &[0, 1],
         columns: &[0, 1],
-        updates: &[a, b],
+        updates,
         shares: &[0.5, 0.5],
-        losses: &losses,
-        contributions: Some(&[0.25, 0.75]),
+        losses: &[1.0, 1.0],
+        contributions: None,
         learning_rate: 0.1,
         presence: 1.0,
-    })
+    }
+}
+
+/// θ = (1, 1) with the updates (2, 0) and (0, 4).
+fn merge(kind: StrategyKind) -> Merged {
+    let latest = weights_of(&[1.0, 1.0]);
+    let updates: &[&[f32]] = &[&[2.0, 0.0], &[0.0, 4.0]];
+    let contributions = Some([0.25, 0.75].as_slice());
+    let round = Harvested { contributions, ..round(&latest, updates) };
+    AnyStrategy::new(kind, &Baseline::default()).get_mut().merge(&round)
 }
 
 fn assert_close(found: &Weights, wanted: &[f64]) {
@@ -33,7 +41,7 @@ fn assert_close(found: &Weights, wanted: &[f64]) {
 #[test]
 fn those_that_average_take_the_weighted_mean() {
     for kind in [StrategyKind::Evenhand, StrategyKind::FedAvg, StrategyKind::Gog] {
-        let merged = merge(kind, &[1.0, 1.0], &[2.0, 0.0], &[0.0, 4.0], [1.0, 1.0]);
+        let merged = merge(kind);
         assert_close(&merged.latest, &[1.0 - 0.1, 1.0 - 0.2]);
         assert!(merged.own.is_empty());
     }
@@ -44,20 +52,7 @@ fn those_that_average_take_the_weighted_mean() {
 fn q_ffl_lets_a_high_loss_weigh_more() {
     let baseline = Baseline { q: 0.5, ..Default::default() };
     let latest = weights_of(&[1.0, 1.0]);
-    let mut round = Harvested {
-        latest: &latest,
-        own: &[],
-        members: 2,
-        removed: &[],
-        asked: &[0, 1],
-        columns: &[0, 1],
-        updates: &[&[2.0, 0.0], &[0.0, 4.0]],
-        shares: &[0.5, 0.5],
-        losses: &[1.0, 16.0],
-        contributions: None,
-        learning_rate: 0.1,
-        presence: 1.0,
-    };
+    let mut round = Harvested { losses: &[1.0, 16.0], ..round(&latest, &[&[2.0, 0.0], &[0.0, 4.0]]) };
     let merged = QFfl::new(&baseline).merge(&round);
     assert_close(&merged.latest, &[1.0 - 2.0 / 54.0, 1.0 - 16.0 / 54.0]);
     let none = Baseline { q: 0.0, ..Default::default() };
@@ -68,7 +63,7 @@ fn q_ffl_lets_a_high_loss_weigh_more() {
 
 #[test]
 fn alone_everybody_takes_its_own_step() {
-    let merged = merge(StrategyKind::Standalone, &[1.0, 1.0], &[2.0, 0.0], &[0.0, 4.0], [1.0, 1.0]);
+    let merged = merge(StrategyKind::Standalone);
     assert_close(&merged.own[0], &[0.8, 1.0]);
     assert_close(&merged.own[1], &[1.0, 0.6]);
     assert_close(&merged.latest, &[1.0, 1.0]);
@@ -76,7 +71,7 @@ fn alone_everybody_takes_its_own_step() {
 
 #[test]
 fn consensus_pulls_every_model_towards_the_mean() {
-    let merged = merge(StrategyKind::Cons, &[1.0, 1.0], &[2.0, 0.0], &[0.0, 4.0], [1.0, 1.0]);
+    let merged = merge(StrategyKind::Cons);
     assert_close(&merged.latest, &[0.9, 0.8]);
     assert_close(&merged.own[0], &[0.7 * 0.8 + 0.3 * 0.9, 0.7 + 0.3 * 0.8]);
     assert_close(&merged.own[1], &[0.7 + 0.3 * 0.9, 0.7 * 0.6 + 0.3 * 0.8]);
@@ -92,18 +87,13 @@ fn fgfl_gives_sparser_updates_to_whom_contributes_less() {
     let (mut own, mut received) = (Vec::new(), Vec::new());
     for _ in 0..20 {
         let merged = fgfl.merge(&Harvested {
-            latest: &latest,
             own: &own,
             members: 3,
-            removed: &[],
             asked: &[0, 1, 2],
             columns: &[0, 1, 2],
-            updates: &[&good, &good, &poor],
             shares: &[1.0 / 3.0; 3],
             losses: &[1.0; 3],
-            contributions: None,
-            learning_rate: 0.1,
-            presence: 1.0,
+            ..round(&latest, &[&good, &good, &poor])
         });
         let changed = |column: usize| {
             let before = own.get(column).unwrap_or(&latest).values().to_vec();
@@ -130,20 +120,7 @@ fn fgfl_gives_sparser_updates_to_whom_contributes_less() {
 fn fgfl_has_known_answers() {
     let latest = weights_of(&[0.0; 4]);
     let mut fgfl = Fgfl::new(&Baseline::default());
-    let round = Harvested {
-        latest: &latest,
-        own: &[],
-        members: 2,
-        removed: &[],
-        asked: &[0, 1],
-        columns: &[0, 1],
-        updates: &[&[3.0, 4.0, 0.0, 0.0], &[0.0, 5.0, 0.0, 0.0]],
-        shares: &[0.5, 0.5],
-        losses: &[1.0, 1.0],
-        contributions: None,
-        learning_rate: 0.1,
-        presence: 1.0,
-    };
+    let round = round(&latest, &[&[3.0, 4.0, 0.0, 0.0], &[0.0, 5.0, 0.0, 0.0]]);
     let merged = fgfl.merge(&round);
     assert_close(&merged.own[0], &[-0.003, -0.009, 0.0, 0.0]);
     let reputation = |fgfl: &Fgfl, column| fgfl.opinion(column).unwrap();
@@ -163,18 +140,12 @@ fn fgfl_has_known_answers() {
 fn fgfl_normalises_updates() {
     let latest = weights_of(&[0.0, 0.0]);
     let merged = Fgfl::new(&Baseline::default()).merge(&Harvested {
-        latest: &latest,
-        own: &[],
         members: 1,
-        removed: &[],
         asked: &[0],
         columns: &[0],
-        updates: &[&[300.0, 400.0]],
         shares: &[1.0],
         losses: &[1.0],
-        contributions: None,
-        learning_rate: 0.1,
-        presence: 1.0,
+        ..round(&latest, &[&[300.0, 400.0]])
     });
     assert_close(&merged.own[0], &[-0.006, -0.008]);
 }
@@ -185,18 +156,11 @@ fn gog_draws_by_what_updates_were_worth_lately() {
     assert_eq!(gog.sampling_probabilities(&[0, 1], &[5.0, 0.0], 1.0), [0.5, 0.5], "nobody is known yet");
     let latest = weights_of(&[0.0]);
     let round = Harvested {
-        latest: &latest,
-        own: &[],
         members: 3,
-        removed: &[],
         asked: &[0, 1, 2],
         columns: &[0, 2],
-        updates: &[&[1.0], &[1.0]],
-        shares: &[0.5, 0.5],
-        losses: &[1.0, 1.0],
         contributions: Some(&[0.4, 0.8]),
-        learning_rate: 0.1,
-        presence: 1.0,
+        ..round(&latest, &[&[1.0], &[1.0]])
     };
     gog.merge(&round);
     let relevances: Vec<f64> = (0..3).map(|column| gog.opinion(column).unwrap()).collect();
@@ -213,20 +177,8 @@ fn gog_draws_by_what_updates_were_worth_lately() {
 fn consensus_is_among_those_who_stay() {
     let latest = weights_of(&[1.0, 1.0]);
     let own = [weights_of(&[1.0, 1.0]), weights_of(&[1.0, 1.0]), weights_of(&[100.0, -100.0])];
-    let round = Harvested {
-        latest: &latest,
-        own: &own,
-        members: 3,
-        removed: &[2],
-        asked: &[0, 1],
-        columns: &[0, 1],
-        updates: &[&[2.0, 0.0], &[0.0, 4.0]],
-        shares: &[0.5, 0.5],
-        losses: &[1.0, 1.0],
-        contributions: None,
-        learning_rate: 0.1,
-        presence: 1.0,
-    };
+    let round =
+        Harvested { own: &own, members: 3, removed: &[2], ..round(&latest, &[&[2.0, 0.0], &[0.0, 4.0]]) };
     let mut cons = Cons::new(&Baseline::default());
     let merged = cons.merge(&round);
     assert_close(&merged.latest, &[0.9, 0.8]);
@@ -240,18 +192,12 @@ fn consensus_is_among_those_who_stay() {
 fn who_is_away_shortens_the_common_step_and_no_step_of_ones_own() {
     let latest = weights_of(&[1.0, 1.0]);
     let round = Harvested {
-        latest: &latest,
-        own: &[],
-        members: 2,
-        removed: &[],
         asked: &[0],
         columns: &[0],
-        updates: &[&[2.0, 0.0]],
         shares: &[1.0],
         losses: &[1.0],
-        contributions: None,
-        learning_rate: 0.1,
         presence: 0.5,
+        ..round(&latest, &[&[2.0, 0.0]])
     };
     let merged =
         |kind| AnyStrategy::new(kind, &Baseline { q: 0.0, ..Default::default() }).get_mut().merge(&round);
