@@ -12,7 +12,7 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::oneshot;
 use tokio::task::{self, JoinHandle, JoinSet};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use super::{Reply, Request, Status, socket};
 use crate::federation::{Command, Federation};
@@ -21,6 +21,12 @@ use crate::store::{Store, StoreError};
 
 /// The longest request that is read.
 const REQUEST_BYTES_MAX: u64 = 64 << 10;
+
+/// How long an operator may take to say what is wanted, and again to hear the reply.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Rest after an error that affects the listener, such as too many open files.
+const REST: Duration = Duration::from_secs(1);
 
 /// How long the last replies may take.
 const FAREWELL: Duration = Duration::from_secs(5);
@@ -71,7 +77,10 @@ async fn listen(
                 Ok((stream, _)) => {
                     talks.spawn(serve(stream, Arc::clone(&store), handle.clone()));
                 }
-                Err(error) => tracing::warn!(%error, "an operator could not be heard"),
+                Err(error) => {
+                    tracing::warn!(%error, "an operator could not be heard");
+                    sleep(REST).await;
+                }
             },
             Some(_) = talks.join_next() => {}
             _ = &mut stopped => break,
@@ -83,16 +92,16 @@ async fn listen(
 async fn serve(mut stream: UnixStream, store: Arc<Store>, handle: Handle) {
     let (from, mut to) = stream.split();
     let mut line = String::new();
-    let read = BufReader::new(from.take(REQUEST_BYTES_MAX)).read_line(&mut line).await;
-    let reply = match read.map(|_| serde_json::from_str(&line)) {
-        Ok(Ok(request)) => answer(request, store, &handle).await,
-        Ok(Err(error)) => Reply::Refused(format!("the request cannot be read: {error}")),
-        Err(_) => return,
+    let mut from = BufReader::new(from.take(REQUEST_BYTES_MAX));
+    let Ok(Ok(_)) = timeout(PATIENCE, from.read_line(&mut line)).await else { return };
+    let reply = match serde_json::from_str(&line) {
+        Ok(request) => answer(request, store, &handle).await,
+        Err(error) => Reply::Refused(format!("the request cannot be read: {error}")),
     };
     let mut line = serde_json::to_vec(&reply).expect("plain data always encodes");
     line.push(b'\n');
     // If the operator is gone, nobody waits.
-    let _unheard = to.write_all(&line).await;
+    let _unheard = timeout(PATIENCE, to.write_all(&line)).await;
 }
 
 async fn answer(request: Request, store: Arc<Store>, handle: &Handle) -> Reply {

@@ -7,11 +7,13 @@ mod endless;
 mod node;
 
 use std::fs;
+use std::io::Read;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
 use evenhand_coordinator::config::Config;
-use evenhand_coordinator::control::Status;
+use evenhand_coordinator::control::{self, Status};
 use evenhand_coordinator::store::Store;
 use evenhand_link::Broker;
 use evenhand_link::testing::free_port;
@@ -195,6 +197,30 @@ async fn on_a_full_disk_it_ends_without_damage_and_goes_on_when_there_is_room() 
     done(&site.on_state("finish", &[]));
     assert_eq!(running.wait().unwrap().code(), Some(0));
     assert!(done(&site.on_state("audit", &[])).contains(" rounds agree"));
+}
+
+/// The program may open so many files; it needs about half of them for itself.
+const FEW_FILES: &str = "ulimit -n 40; exec \"$0\" \"$@\"";
+
+#[test]
+fn connections_that_say_nothing_are_closed_and_do_not_fill_the_log() {
+    let site = Site::new();
+    let log = site.folder.path().join("log");
+    let mut few = Command::new("sh");
+    few.args(["-c", FEW_FILES, env!("CARGO_BIN_EXE_evenhand-coordinator"), "run", "--config"]);
+    let log_file = fs::File::create(&log).unwrap();
+    let mut running = few.arg(site.config()).env_remove("RUST_LOG").stderr(log_file).spawn().unwrap();
+    site.wait_for(|_| true);
+    let mute: Vec<UnixStream> =
+        (0..60).map(|_| UnixStream::connect(control::socket(&site.state())).unwrap()).collect();
+    for mut stream in mute {
+        assert_eq!(stream.read(&mut [0]).unwrap(), 0, "it was told something");
+    }
+    done(&site.on_state("finish", &[]));
+    assert_eq!(running.wait().unwrap().code(), Some(0));
+    let log = fs::read_to_string(log).unwrap();
+    let complaints = log.lines().filter(|line| line.contains("an operator could not be heard")).count();
+    assert!((1..1000).contains(&complaints), "{complaints} complaints");
 }
 
 #[test]
