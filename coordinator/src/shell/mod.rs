@@ -33,7 +33,7 @@ pub use self::witness::Witness;
 
 use self::clock::Clock;
 use self::mail::Mail;
-use crate::federation::{Closed, Command, Dispatch, Effect, Examiner, Federation, Input};
+use crate::federation::{Closed, Command, Dispatch, Effect, Federation, Input};
 
 /// Inputs stepped at a time: enough to make good use of a trip to the blocking thread.
 const BATCH: usize = 256;
@@ -84,7 +84,6 @@ pub struct Outcome {
 pub struct Coordinator {
     federation: Federation,
     keeper: Box<dyn Keeper>,
-    examiner: Option<Box<dyn Examiner + Send>>,
     witness: Option<Box<dyn Witness>>,
     outbox: Outbox,
     events: Events,
@@ -157,18 +156,12 @@ impl Coordinator {
         events.first_connection(connection.patience).await?;
         let wishes = mpsc::unbounded_channel();
         let keeper = Box::new(Forgetful);
-        Ok(Self { federation, keeper, examiner: None, witness: None, outbox, events, wishes })
+        Ok(Self { federation, keeper, witness: None, outbox, events, wishes })
     }
 
     /// With a keeper that makes the state durable.
     pub fn kept_by(mut self, keeper: impl Keeper + 'static) -> Self {
         self.keeper = Box::new(keeper);
-        self
-    }
-
-    /// With an examiner that scores models, for the utilities that need it.
-    pub fn examined_by(mut self, examiner: impl Examiner + Send + 'static) -> Self {
-        self.examiner = Some(Box::new(examiner));
         self
     }
 
@@ -191,12 +184,11 @@ impl Coordinator {
     /// Runs until the federation is finished, has failed, or the handle stops it. Every round is told to
     /// `reports`.
     pub async fn run(self, reports: mpsc::UnboundedSender<Report>) -> Result<Outcome, ShellError> {
-        let Self { federation, keeper, examiner, witness, outbox, mut events, wishes: (_own, mut wishes) } =
-            self;
+        let Self { federation, keeper, witness, outbox, mut events, wishes: (_own, mut wishes) } = self;
         let name = federation.rules().federation.name.clone();
         let clock = Clock::start();
         let mut mail = Mail::open(outbox.clone(), name.clone());
-        let mut machine = Machine { federation, keeper, examiner, witness, clock, reports };
+        let mut machine = Machine { federation, keeper, witness, clock, reports };
         // One that is over when it starts still says so: it may have been killed before it could.
         loop {
             let mut inputs = Vec::new();
@@ -251,7 +243,6 @@ fn limits(parameters: usize) -> Limits {
 struct Machine {
     federation: Federation,
     keeper: Box<dyn Keeper>,
-    examiner: Option<Box<dyn Examiner + Send>>,
     witness: Option<Box<dyn Witness>>,
     clock: Clock,
     reports: mpsc::UnboundedSender<Report>,
@@ -264,12 +255,11 @@ impl Machine {
 
     /// Steps through the inputs, makes durable what has to be, and gives back what is to be said.
     fn step(self, inputs: Vec<Input>) -> Result<(Self, Vec<Effect>), ShellError> {
-        let Self { mut federation, mut keeper, mut examiner, mut witness, clock, reports } = self;
+        let Self { mut federation, mut keeper, mut witness, clock, reports } = self;
         let mut words = Vec::new();
         for input in inputs {
             let began = Instant::now();
-            let examiner = examiner.as_deref_mut().map(|examiner| examiner as &mut dyn Examiner);
-            let (next, effects) = federation.step_examined(clock.now(), input, examiner);
+            let (next, effects) = federation.step(clock.now(), input);
             federation = next;
             let mut closed = Vec::new();
             for effect in effects {
@@ -299,7 +289,7 @@ impl Machine {
         if let Some(witness) = &mut witness {
             witness.stands(&federation);
         }
-        Ok((Self { federation, keeper, examiner, witness, clock, reports }, words))
+        Ok((Self { federation, keeper, witness, clock, reports }, words))
     }
 }
 
