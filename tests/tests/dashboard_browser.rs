@@ -2,11 +2,12 @@
 //! in `artefacts/` of the target folder.
 #![allow(clippy::unwrap_used)]
 
+use std::future::ready;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
-use evenhand_coordinator::dashboard::{Board, Dashboard, DashboardOptions, Token};
-use evenhand_coordinator::federation::Command;
+use evenhand_coordinator::dashboard::{Board, Dashboard, DashboardOptions, Heeded, Token};
+use evenhand_coordinator::federation::{Command, Objection};
 use evenhand_coordinator::view::View;
 use evenhand_tests::browser::Browser;
 use evenhand_tests::{artefacts, synthetic};
@@ -23,8 +24,17 @@ async fn served(view: View) -> (Dashboard, Arc<Mutex<Vec<Command>>>) {
     options.token = Some(Token::read(&file).unwrap());
     let commands = Arc::new(Mutex::new(Vec::new()));
     let heard = Arc::clone(&commands);
-    let commander = Box::new(move |command| heard.lock().unwrap().push(command));
-    (Dashboard::start(options, Board::new(view), commander).await.unwrap(), commands)
+    let commander = move |command| -> Heeded {
+        let told = match command {
+            Command::Explore => Err(Objection::Unsettled.into()),
+            _ => {
+                heard.lock().unwrap().push(command);
+                Ok(())
+            }
+        };
+        Box::pin(ready(told))
+    };
+    (Dashboard::start(options, Board::new(view), Box::new(commander)).await.unwrap(), commands)
 }
 
 /// Everything drawn: the table has rows, no figure is empty.
@@ -134,6 +144,8 @@ async fn twelve_nodes_by_day_by_night_and_on_a_phone() {
             browser.evaluate("document.querySelector('[data-command=pause]').click()");
             browser.until(&format!("document.querySelector('#operator-note').textContent === '{outcome}'"));
         }
+        browser.evaluate("document.querySelector('[data-command=re-explore]').click()");
+        browser.until("document.querySelector('#operator-note').textContent.startsWith('contributions are not settled yet')");
         browser.until("!document.querySelector('.head .danger').hidden");
         browser.evaluate("document.querySelector('.head .danger').click()");
         browser.until("document.querySelector('dialog').open");
@@ -150,8 +162,8 @@ async fn twelve_nodes_by_day_by_night_and_on_a_phone() {
         browser.until("document.querySelector('h1').textContent.startsWith('Enrolling')");
         browser.until("document.querySelector('#live-text').textContent === 'the broker is away'");
 
-        // The wrong token was tried on purpose; nothing else may be complained of, and nobody else asked.
-        browser.problems.retain(|problem| !problem.contains("401"));
+        // The wrong token and the hasty command were tried on purpose; nothing else may be complained of, and nobody else asked.
+        browser.problems.retain(|problem| !problem.contains("401") && !problem.contains("409"));
         assert!(browser.problems.is_empty(), "{:?}", browser.problems);
         let foreign: Vec<_> = browser.requests.iter().filter(|url| !url.starts_with(&origin)).collect();
         assert!(foreign.iter().all(|url| url.starts_with("about:")), "{foreign:?}");

@@ -7,7 +7,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use evenhand_protocol::message::Phase;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::oneshot;
@@ -15,7 +14,6 @@ use tokio::task::{self, JoinHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 
 use super::{Reply, Request, Status, socket};
-use crate::federation::{Command, Federation};
 use crate::shell::Handle;
 use crate::store::{Store, StoreError};
 
@@ -107,20 +105,7 @@ async fn serve(mut stream: UnixStream, store: Arc<Store>, handle: Handle) {
 async fn answer(request: Request, store: Arc<Store>, handle: &Handle) -> Reply {
     let done = match request {
         Request::Status => Ok(()),
-        Request::Command(command) => {
-            let asked = command.clone();
-            let Some(objection) = handle.look(move |federation| objection(&asked, federation)).await else {
-                return Reply::Refused("the coordinator is ending".into());
-            };
-            match objection {
-                None => {
-                    tracing::info!(?command, "the operator wants something");
-                    handle.command(command);
-                    Ok(())
-                }
-                Some(why) => Err(why),
-            }
-        }
+        Request::Command(command) => handle.command(command).await.map_err(|why| why.to_string()),
         Request::Backup(to) => {
             let store = Arc::clone(&store);
             match task::spawn_blocking(move || store.back_up(&to)).await {
@@ -148,22 +133,5 @@ async fn answer(request: Request, store: Arc<Store>, handle: &Handle) -> Reply {
     match status {
         Ok(status) => Reply::Status(Box::new(status)),
         Err(error) => Reply::Refused(error.to_string()),
-    }
-}
-
-/// Why a command would do nothing.
-fn objection(command: &Command, federation: &Federation) -> Option<String> {
-    let phase = federation.phase();
-    match (command, phase) {
-        (_, Phase::Finished | Phase::Failed) => Some("the federation is over".into()),
-        (Command::Begin, Phase::Enrolling) => None,
-        (Command::Begin, _) => Some("the federation has begun already".into()),
-        (Command::Explore, Phase::Enrolling | Phase::Exploring) => {
-            Some("contributions are not settled yet; they are being measured anyway".into())
-        }
-        (Command::Remove(node), _) if !federation.knows(node) => {
-            Some(format!("there is no node {node} in this federation"))
-        }
-        _ => None,
     }
 }

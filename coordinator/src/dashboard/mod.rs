@@ -14,7 +14,9 @@ mod listener;
 mod metrics;
 mod routes;
 
+use std::future::Future;
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -29,6 +31,7 @@ pub use self::routes::paths;
 use self::listener::Patient;
 use self::routes::App;
 use crate::federation::Command;
+use crate::shell::Unheeded;
 
 /// How long the last words may take to reach the browsers.
 const FAREWELL: Duration = Duration::from_secs(2);
@@ -68,7 +71,10 @@ impl DashboardOptions {
 }
 
 /// Hands the operator's commands on.
-pub type Commander = Box<dyn Fn(Command) + Send + Sync>;
+pub type Commander = Box<dyn Fn(Command) -> Heeded + Send + Sync>;
+
+/// What becomes of a command.
+pub type Heeded = Pin<Box<dyn Future<Output = Result<(), Unheeded>> + Send>>;
 
 /// A dashboard that is being served; dropping it ends it at once.
 #[derive(Debug)]

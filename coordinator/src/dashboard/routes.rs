@@ -21,7 +21,8 @@ use super::assets::ASSETS;
 use super::board::{Board, json as encoded};
 use super::gate::{self, Token};
 use super::{Commander, DashboardOptions, events, metrics};
-use crate::federation::Command;
+use crate::federation::{Command, Objection};
+use crate::shell::Unheeded;
 use crate::view::phase_word;
 
 /// The largest body of a command.
@@ -207,15 +208,14 @@ async fn command(
         "resume" => Command::Resume,
         "re-explore" => Command::Explore,
         "remove" => match serde_json::from_slice(&body) {
-            Ok(Remove { node }) if app.board().read(|view| view.node(&node)).is_some() => {
-                Command::Remove(node)
-            }
-            Ok(_) => return problem(StatusCode::NOT_FOUND, "no such node has taken part; see /api/v1/nodes"),
+            Ok(Remove { node }) => Command::Remove(node),
             Err(_) => return problem(StatusCode::BAD_REQUEST, "say which node: {\"node\": \"NAME\"}"),
         },
         _ => return problem(StatusCode::NOT_FOUND, "commands are pause, resume, re-explore and remove"),
     };
-    tracing::info!(?command, "by the dashboard");
-    (app.0.commander)(command);
-    answer(StatusCode::ACCEPTED, encoded(&json!({ "accepted": name })))
+    match (app.0.commander)(command).await {
+        Ok(()) => answer(StatusCode::ACCEPTED, encoded(&json!({ "accepted": name }))),
+        Err(why @ Unheeded::Objection(Objection::Stranger(_))) => problem(StatusCode::NOT_FOUND, why),
+        Err(why) => problem(StatusCode::CONFLICT, why),
+    }
 }

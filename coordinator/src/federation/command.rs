@@ -1,38 +1,89 @@
 //! What the operator wants.
 
+use evenhand_protocol::identity::NodeId;
+
 use super::finished::Finished;
 use super::input::Command;
 use super::member::Place;
 use super::round::{Absence, Stage};
 use super::shared::Outbox;
 use super::{Federation, Phase};
+use crate::strategy::StrategyKind;
+
+/// Why a command cannot be carried out.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Objection {
+    /// It is finished, or has failed.
+    #[error("the federation is over")]
+    Over,
+    /// Nobody is waited for any more.
+    #[error("the federation has begun already")]
+    Begun,
+    /// There is nothing to measure anew yet.
+    #[error("contributions are not settled yet; they are being measured anyway")]
+    Unsettled,
+    /// The strategy knows no exploring.
+    #[error("the strategy {} does not explore", .0.name())]
+    NeverExplores(StrategyKind),
+    /// The node that is meant is unknown.
+    #[error("there is no node {0} in this federation")]
+    Stranger(NodeId),
+}
 
 impl Federation {
-    pub(super) fn command(&mut self, command: Command, out: &mut Outbox) {
-        match (command, &mut self.phase) {
-            (_, Phase::Finished(_) | Phase::Failed(_)) => return,
-            (Command::Begin, Phase::Enrolling(enrolling)) => enrolling.begin = true,
-            (Command::Explore, Phase::Exploiting(exploiting)) => {
-                exploiting.explore = self.shared.strategy.get().explores();
+    /// Why a command would do nothing, if it would. To ask for what is so already, such as a second pause, is fine.
+    pub fn objection(&self, command: &Command) -> Option<Objection> {
+        let strategy = &self.shared.strategy;
+        match (command, &self.phase) {
+            (_, Phase::Finished(_) | Phase::Failed(_)) => Some(Objection::Over),
+            (Command::Begin, Phase::Exploring(_) | Phase::Exploiting(_)) => Some(Objection::Begun),
+            (Command::Explore, _) if !strategy.get().explores() => {
+                Some(Objection::NeverExplores(strategy.kind()))
             }
-            (Command::Begin | Command::Explore, _) => return,
-            (Command::Pause, _) => self.shared.paused = true,
-            (Command::Resume, _) => self.shared.paused = false,
-            (Command::Finish, phase) => *phase = Phase::Finished(Finished),
-            (Command::Remove(node), phase) => match self.shared.roster.find(&node) {
-                Place::Member(column) => {
-                    let round = self.shared.round;
-                    self.shared.roster.member_mut(column).removed.get_or_insert(round);
-                    let round = phase.stage_mut().and_then(Stage::round_mut);
-                    if let Some((round, place)) = round.and_then(|r| r.draw.place(column).map(|p| (r, p))) {
-                        round.give_up(place, Absence::Died);
-                    }
+            (Command::Explore, Phase::Enrolling(_) | Phase::Exploring(_)) => Some(Objection::Unsettled),
+            (Command::Remove(node), _) if !self.shared.roster.contains(node) => {
+                Some(Objection::Stranger(node.clone()))
+            }
+            _ => None,
+        }
+    }
+
+    pub(super) fn command(&mut self, command: Command, out: &mut Outbox) {
+        if self.objection(&command).is_some() {
+            return;
+        }
+        match command {
+            Command::Begin => {
+                if let Phase::Enrolling(enrolling) = &mut self.phase {
+                    enrolling.begin = true;
                 }
-                Place::Lobby(_) => self.shared.roster.dismiss(&node),
-                Place::Stranger => return,
-            },
+            }
+            Command::Explore => {
+                if let Phase::Exploiting(exploiting) = &mut self.phase {
+                    exploiting.explore = true;
+                }
+            }
+            Command::Pause => self.shared.paused = true,
+            Command::Resume => self.shared.paused = false,
+            Command::Finish => self.phase = Phase::Finished(Finished),
+            Command::Remove(node) => self.remove(&node),
         }
         out.persist = true;
         out.manifest = true;
+    }
+
+    fn remove(&mut self, node: &NodeId) {
+        match self.shared.roster.find(node) {
+            Place::Member(column) => {
+                let round = self.shared.round;
+                self.shared.roster.member_mut(column).removed.get_or_insert(round);
+                let round = self.phase.stage_mut().and_then(Stage::round_mut);
+                if let Some((round, place)) = round.and_then(|r| r.draw.place(column).map(|p| (r, p))) {
+                    round.give_up(place, Absence::Died);
+                }
+            }
+            Place::Lobby(_) => self.shared.roster.dismiss(node),
+            Place::Stranger => {}
+        }
     }
 }

@@ -42,13 +42,14 @@ mod weights;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use evenhand_protocol::identity::{Digest, NodeId};
+use evenhand_protocol::identity::Digest;
 use evenhand_protocol::message::{Manifest, Phase as Announced};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 pub use self::admission::{Accepted, Online};
+pub use self::command::Objection;
 pub use self::draw::Task;
 pub use self::effect::{Dispatch, Effect};
 pub use self::failed::Cause;
@@ -245,11 +246,6 @@ impl Federation {
     /// Every enrolled node, by column.
     pub fn members(&self) -> &[Member] {
         self.shared.roster.members()
-    }
-
-    /// Whether a node is enrolled, or about to be.
-    pub fn knows(&self, node: &NodeId) -> bool {
-        self.shared.roster.contains(node)
     }
 
     /// Nodes that are there, enrolled or about to be.

@@ -4,6 +4,18 @@ use evenhand_link::LinkError;
 use evenhand_protocol::exit::Exit;
 
 use super::keeper::KeepError;
+use crate::federation::Objection;
+
+/// Why a command came to nothing.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unheeded {
+    /// The federation cannot do it.
+    #[error(transparent)]
+    Objection(#[from] Objection),
+    /// Nobody hears it any more.
+    #[error("the coordinator is ending")]
+    Ending,
+}
 
 /// Why a coordinator cannot go on.
 #[derive(Debug, thiserror::Error)]

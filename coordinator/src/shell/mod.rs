@@ -27,7 +27,7 @@ use evenhand_protocol::topic::{self, Channel};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task;
 
-pub use self::error::ShellError;
+pub use self::error::{ShellError, Unheeded};
 pub use self::keeper::{Forgetful, KeepError, Keeper};
 pub use self::witness::Witness;
 
@@ -92,7 +92,7 @@ pub struct Coordinator {
 
 /// What comes through a [`Handle`].
 enum Wish {
-    Command(Command),
+    Command(Command, oneshot::Sender<Result<(), Unheeded>>),
     Look(Box<dyn FnOnce(&Federation) + Send>),
     Stop,
 }
@@ -105,9 +105,11 @@ pub struct Handle {
 }
 
 impl Handle {
-    /// Tells the federation what the operator wants. Nothing happens if it has ended.
-    pub fn command(&self, command: Command) {
-        let _ended = self.wishes.send(Wish::Command(command));
+    /// Tells the federation what the operator wants; it does so, or says why not.
+    pub async fn command(&self, command: Command) -> Result<(), Unheeded> {
+        let (answer, told) = oneshot::channel();
+        self.wishes.send(Wish::Command(command, answer)).map_err(|_| Unheeded::Ending)?;
+        told.await.unwrap_or(Err(Unheeded::Ending))
     }
 
     /// Looks at the federation between two of its steps, after what was commanded before; none if it has ended.
@@ -199,7 +201,13 @@ impl Coordinator {
                     inputs.extend(mail.heed(event, &name));
                 }
                 Some(wish) = wishes.recv() => match wish {
-                    Wish::Command(command) => inputs.push(Input::Command(command)),
+                    Wish::Command(command, answer) => {
+                        let objection = machine.federation.objection(&command);
+                        tracing::info!(?command, ?objection, "the operator wants something");
+                        // Whoever asked may have gone.
+                        let _unheard = answer.send(objection.map_or(Ok(()), |why| Err(why.into())));
+                        inputs.push(Input::Command(command));
+                    }
                     Wish::Look(look) => look(&machine.federation),
                     Wish::Stop => break,
                 },

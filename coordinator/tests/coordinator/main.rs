@@ -8,10 +8,10 @@ use std::sync::{Arc, Mutex};
 
 use evenhand_coordinator::broker::{Access, BrokerOptions, COORDINATOR, EmbeddedBroker};
 use evenhand_coordinator::federation::{
-    Blueprint, Closed, Command, Fate, Federation, Rules, Saved, Settings,
+    Blueprint, Closed, Command, Fate, Federation, Objection, Rules, Saved, Settings,
 };
 use evenhand_coordinator::shell::{
-    Connection, Coordinator, Handle, KeepError, Keeper, Outcome, Report, ShellError,
+    Connection, Coordinator, Handle, KeepError, Keeper, Outcome, Report, ShellError, Unheeded,
 };
 use evenhand_link::testing::Mosquitto;
 use evenhand_link::{Broker, Link, LinkEvent, LinkOptions, plain_options};
@@ -296,12 +296,15 @@ async fn the_operator_can_pause_resume_and_finish() {
     let nodes: Vec<Node> =
         ["a", "b"].map(|name| Node::start(address(&broker), name, 1, Behaviour::Waits(2))).into();
     running.round().await;
-    running.handle.command(Command::Pause);
-    running.handle.command(Command::Resume);
+    assert_eq!(running.handle.command(Command::Pause).await, Ok(()));
+    assert_eq!(running.handle.command(Command::Begin).await, Err(Objection::Begun.into()));
+    assert_eq!(running.handle.command(Command::Resume).await, Ok(()));
     nodes.iter().for_each(Node::go_on);
     assert_eq!(running.round().await.record.round, 2);
-    running.handle.command(Command::Finish);
+    assert_eq!(running.handle.command(Command::Finish).await, Ok(()));
+    let handle = running.handle.clone();
     let (outcome, _) = running.end().await;
+    assert_eq!(handle.command(Command::Pause).await, Err(Unheeded::Ending));
     assert_eq!(outcome.federation.phase(), Phase::Finished);
     for node in nodes {
         assert_eq!(node.end().await.phases.last(), Some(&Phase::Finished));

@@ -1,6 +1,6 @@
 //! Who is there, after a restart, a change of the token, or a clock set back.
 
-use evenhand_coordinator::federation::{Fate, Input, Settings, Tick};
+use evenhand_coordinator::federation::{Command, Fate, Input, Objection, Settings, Tick};
 use evenhand_protocol::identity::Digest;
 use evenhand_protocol::message::{Answer, Refusal, Why};
 
@@ -74,7 +74,9 @@ fn under_another_token_everybody_has_a_rounds_time_to_come_back() {
     world.born("c", 1);
     world.now = Tick(10 * u64::from(DEADLINE_MS));
     world.restart(with_token(&rules, "new"));
-    assert!(!world.federation().knows(&node("c")), "nor does whoever waited for a place keep it");
+    let stranger = Some(Objection::Stranger(node("c")));
+    let known = world.federation().objection(&Command::Remove(node("c")));
+    assert_eq!(known, stranger, "nor does whoever waited for a place keep it");
     shows(&mut world, "a", "new");
     assert!(world.asked(2).is_empty());
     shows(&mut world, "b", "new");

@@ -199,6 +199,18 @@ async fn on_a_full_disk_it_ends_without_damage_and_goes_on_when_there_is_room() 
     assert!(done(&site.on_state("audit", &[])).contains(" rounds agree"));
 }
 
+#[test]
+fn a_paused_federation_that_has_not_begun_can_begin() {
+    let site = Site::new();
+    let mut running = site.start();
+    site.wait_for(|_| true);
+    assert!(done(&site.on_state("pause", &[])).starts_with("paused, round 0 "));
+    refused(&site.on_state("re-explore", &[]), 64, "not settled yet");
+    done(&site.on_state("begin", &[]));
+    done(&site.on_state("finish", &[]));
+    assert_eq!(running.wait().unwrap().code(), Some(0));
+}
+
 /// The program may open so many files; it needs about half of them for itself.
 const FEW_FILES: &str = "ulimit -n 40; exec \"$0\" \"$@\"";
 

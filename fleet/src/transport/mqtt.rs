@@ -70,7 +70,8 @@ pub async fn run(
             }
             () = interrupt.raised(), if !interrupted => {
                 interrupted = true;
-                handle.command(Command::Finish);
+                // It may be over already.
+                let _over = handle.command(Command::Finish).await;
             }
             failure = nodes.failure() => return Err(failure),
             ended = &mut running => break ended.map_err(|panic| FleetError::Defect(panic.to_string()))??,

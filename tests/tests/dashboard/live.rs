@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use evenhand_coordinator::broker::{Access, BrokerOptions, COORDINATOR, EmbeddedBroker};
-use evenhand_coordinator::dashboard::{Board, Dashboard, Watcher, paths};
+use evenhand_coordinator::dashboard::{Board, Dashboard, Heeded, Watcher, paths};
 use evenhand_coordinator::federation::{Command, Federation};
 use evenhand_coordinator::shell::{Connection, Coordinator};
 use evenhand_coordinator::view::View;
@@ -27,14 +27,26 @@ async fn a_running_federation_is_shown_live_commanded_and_its_model_never_served
     let coordinator = Coordinator::connect(Connection::new(broker), federation).await.unwrap();
     let handle = coordinator.handle();
     let board = Board::new(View::new(coordinator.federation()));
-    let commander = handle.clone();
-    let dashboard = Dashboard::start(options(), board.clone(), Box::new(move |wish| commander.command(wish)))
-        .await
-        .unwrap();
+    let operator = handle.clone();
+    let commander = move |command| -> Heeded {
+        let operator = operator.clone();
+        Box::pin(async move { operator.command(command).await })
+    };
+    let dashboard = Dashboard::start(options(), board.clone(), Box::new(commander)).await.unwrap();
     let address = dashboard.address();
     let coordinator = coordinator.seen_by(Watcher::new(board, handle.clone()));
     let (reports, mut rounds) = mpsc::unbounded_channel();
     let running = tokio::spawn(coordinator.run(reports));
+    spawn_blocking(move || {
+        let refused = command(address, "re-explore", Some(TOKEN), "");
+        assert_eq!(refused.status, 409, "nothing is measured yet");
+        assert!(refused.text().contains("contributions are not settled yet"), "{}", refused.text());
+        let unknown = command(address, "remove", Some(TOKEN), "{\"node\": \"nobody\"}");
+        assert_eq!(unknown.status, 404);
+        assert!(unknown.text().contains("there is no node nobody"), "{}", unknown.text());
+    })
+    .await
+    .unwrap();
     let houses = Houses::start(houses::configs(&fleet, &embedded.url()));
 
     let (seen, first) = spawn_blocking(move || {
@@ -132,7 +144,7 @@ async fn a_running_federation_is_shown_live_commanded_and_its_model_never_served
 
     // It says how it ended, and then ends.
     let farewell = spawn_blocking(move || Listener::open(address, "/api/v1/events").last().unwrap());
-    handle.command(Command::Finish);
+    handle.command(Command::Finish).await.unwrap();
     running.await.unwrap().unwrap();
     houses.stop().await;
     dashboard.stop().await;

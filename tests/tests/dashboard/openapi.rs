@@ -102,6 +102,7 @@ async fn openapi_describes_every_route_and_every_answer() {
             command(address, "remove", Some(TOKEN), "{}"),
             command(address, "remove", Some(TOKEN), "{\"node\": \"nobody\"}"),
             command(address, "dance", Some(TOKEN), ""),
+            command(address, "re-explore", Some(TOKEN), ""),
             command(address, "pause", None, ""),
             get(address, "/api/v1/nodes/nobody"),
             get(address, "/api/v1/rounds?from=yesterday"),

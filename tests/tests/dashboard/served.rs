@@ -1,11 +1,12 @@
 //! A dashboard to ask, and how it is asked.
 
+use std::future::ready;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use evenhand_coordinator::dashboard::{Board, Dashboard, DashboardOptions, Token};
-use evenhand_coordinator::federation::Command;
+use evenhand_coordinator::dashboard::{Board, Dashboard, DashboardOptions, Heeded, Token};
+use evenhand_coordinator::federation::{Command, Objection};
 use evenhand_coordinator::view::View;
 use evenhand_tests::http::{self, request};
 use serde_json::Value;
@@ -22,12 +23,24 @@ pub(crate) fn options() -> DashboardOptions {
     options
 }
 
-/// A dashboard of a made-up federation, and the commands it was given.
+/// A dashboard of a made-up federation without settled contributions and a node `nobody`, and the commands it took.
 pub(crate) async fn served(view: View, options: DashboardOptions) -> (Dashboard, Arc<Mutex<Vec<Command>>>) {
     let commands = Arc::new(Mutex::new(Vec::new()));
     let heard = Arc::clone(&commands);
-    let commander = Box::new(move |command| heard.lock().unwrap().push(command));
-    (Dashboard::start(options, Board::new(view), commander).await.unwrap(), commands)
+    let commander = move |command| -> Heeded {
+        let told = match &command {
+            Command::Remove(node) if node.as_str() == "nobody" => {
+                Err(Objection::Stranger(node.clone()).into())
+            }
+            Command::Explore => Err(Objection::Unsettled.into()),
+            _ => {
+                heard.lock().unwrap().push(command);
+                Ok(())
+            }
+        };
+        Box::pin(ready(told))
+    };
+    (Dashboard::start(options, Board::new(view), Box::new(commander)).await.unwrap(), commands)
 }
 
 pub(crate) fn command(address: SocketAddr, name: &str, token: Option<&str>, body: &str) -> http::Answer {

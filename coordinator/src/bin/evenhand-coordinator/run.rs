@@ -7,7 +7,7 @@ use std::sync::Arc;
 use evenhand_coordinator::broker::{BrokerOptions, COORDINATOR, EmbeddedBroker};
 use evenhand_coordinator::config::{BrokerChoice, Config};
 use evenhand_coordinator::control::{self, Server};
-use evenhand_coordinator::dashboard::{Board, Dashboard, Watcher};
+use evenhand_coordinator::dashboard::{Board, Dashboard, Heeded, Watcher};
 use evenhand_coordinator::federation::Federation;
 use evenhand_coordinator::shell::{Connection, Coordinator, Handle, Outcome, Report, ShellError};
 use evenhand_coordinator::store::{Durable, Store};
@@ -149,8 +149,11 @@ async fn show(config: &Config, board: Board, handle: Handle) -> Result<Option<Da
     let Some(options) = config.dashboard().map_err(|error| Failure::new(Exit::Config, error))? else {
         return Ok(None);
     };
-    let commander = Box::new(move |command| handle.command(command));
-    match Dashboard::start(options, board, commander).await {
+    let commander = move |command| -> Heeded {
+        let handle = handle.clone();
+        Box::pin(async move { handle.command(command).await })
+    };
+    match Dashboard::start(options, board, Box::new(commander)).await {
         Ok(dashboard) => {
             tracing::info!(url = format!("http://{}/", dashboard.address()), "the dashboard is served");
             Ok(Some(dashboard))
