@@ -8,7 +8,7 @@ use evenhand_link::{BrokerError, LinkError};
 use evenhand_models::ModelError;
 use evenhand_node::config::ConfigError;
 use evenhand_node::shell::NodeError;
-use evenhand_protocol::exit::Exit;
+use evenhand_protocol::exit::{self, Exit};
 use evenhand_protocol::identity::NameError;
 
 use crate::bench::BenchError;
@@ -120,7 +120,7 @@ pub enum FleetError {
 impl FleetError {
     /// Whether all that failed is that nobody wants our output any more.
     pub fn is_reader_gone(&self) -> bool {
-        matches!(self, Self::Output(cause) if cause.kind() == io::ErrorKind::BrokenPipe)
+        matches!(self, Self::Output(cause) | Self::Calc(CalcError::Io(cause)) if exit::is_reader_gone(cause))
     }
 
     /// What kind of failure this is, for the shell.

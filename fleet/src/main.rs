@@ -1,5 +1,6 @@
 //! `evenhand-fleet`: a thin shell over the library.
 
+use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -17,7 +18,8 @@ fn main() -> ExitCode {
             if error.is_reader_gone() {
                 return Exit::Ok;
             }
-            eprintln!("evenhand-fleet: {error}");
+            // If the terminal is gone, the exit code still tells.
+            let _unseen = writeln!(std::io::stderr(), "evenhand-fleet: {error}");
             error.exit()
         }),
         Err(error) => {

@@ -1,10 +1,12 @@
 //! The command line of `evenhand-node`.
 
+use std::fmt::Display;
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use evenhand_protocol::exit::Exit;
+use evenhand_protocol::exit::{self, Exit};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tracing::level_filters::LevelFilter;
@@ -31,7 +33,7 @@ Options:
   -c, --config FILE  The configuration [default: /etc/evenhand/node.toml]
   --json             Print the status as one JSON object
 
-Exit codes: 0 fine, 64 wrong command line, 65 wrong data, 69 no broker, 70 defect, 78 wrong configuration
+Exit codes: 0 fine, 64 wrong command line, 65 wrong data, 69 no broker, 70 defect or output that cannot be written, 78 wrong configuration
 ";
 
 const CONFIG_PATH: &str = "/etc/evenhand/node.toml";
@@ -47,7 +49,7 @@ pub fn main() -> ExitCode {
     let exit = match command(std::env::args().skip(1)) {
         Ok(()) => Exit::Ok,
         Err(Failure(sentence, exit)) => {
-            eprintln!("evenhand-node: {sentence}");
+            complain(&sentence);
             exit
         }
     };
@@ -81,19 +83,12 @@ fn command(mut arguments: impl Iterator<Item = String>) -> Result<(), Failure> {
         Some("run") => run(&load(&path)?.with_own_streams()),
         Some("status") => status(&load(&path)?, json),
         Some("check-config") => check(&load(&path)?),
-        Some("print-config") => {
-            print!("{}", config::DEFAULT);
-            Ok(())
-        }
+        Some("print-config") => print(config::DEFAULT),
         Some("version") => {
             let sources = SourceSection::kinds().collect::<Vec<_>>().join(", ");
-            println!("evenhand-node {} with the sources {sources}", env!("CARGO_PKG_VERSION"));
-            Ok(())
+            print(format_args!("evenhand-node {} with the sources {sources}\n", env!("CARGO_PKG_VERSION")))
         }
-        Some("help") => {
-            print!("{HELP}");
-            Ok(())
-        }
+        Some("help") => print(HELP),
         Some(other) => Err(usage(format!("unknown command {other}"))),
         None => Err(usage("no command".into())),
     }
@@ -105,11 +100,25 @@ fn load(path: &std::path::Path) -> Result<Config, Failure> {
 
 fn check(config: &Config) -> Result<(), Failure> {
     config.resolve().map_err(|error| Failure(error.to_string(), Exit::Config))?;
-    println!(
-        "node {} of federation {}: the configuration can be used",
+    print(format_args!(
+        "node {} of federation {}: the configuration can be used\n",
         config.node.id, config.node.federation
-    );
-    Ok(())
+    ))
+}
+
+fn print(text: impl Display) -> Result<(), Failure> {
+    let mut stdout = io::stdout().lock();
+    match write!(stdout, "{text}").and_then(|()| stdout.flush()) {
+        Err(error) if !exit::is_reader_gone(&error) => {
+            Err(Failure(format!("cannot write to stdout: {error}"), Exit::Software))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn complain(sentence: &str) {
+    // If the terminal is gone, the exit code still tells.
+    let _unseen = writeln!(io::stderr(), "evenhand-node: {sentence}");
 }
 
 fn status(config: &Config, json: bool) -> Result<(), Failure> {
@@ -124,16 +133,14 @@ fn status(config: &Config, json: bool) -> Result<(), Failure> {
     if json {
         let text =
             serde_json::to_string(&report).map_err(|error| Failure(error.to_string(), Exit::Software))?;
-        println!("{text}");
+        print(format_args!("{text}\n"))?;
     } else {
-        print!("{report}");
+        print(&report)?;
     }
     let age_s = now_ms().saturating_sub(report.written_ms) / 1000;
     if age_s > STALE_S {
-        eprintln!(
-            "evenhand-node: this is {} minutes old; the node does not run, or its disk is full",
-            age_s / 60
-        );
+        let minutes = age_s / 60;
+        complain(&format!("this is {minutes} minutes old; the node does not run, or its disk is full"));
     }
     Ok(())
 }

@@ -26,6 +26,12 @@ pub enum Exit {
     Interrupted = 130,
 }
 
+/// Whether all that failed is that nobody reads stdout any more: `head` has read enough, and nothing went wrong.
+#[cfg(feature = "std")]
+pub fn is_reader_gone(error: &std::io::Error) -> bool {
+    error.kind() == std::io::ErrorKind::BrokenPipe
+}
+
 impl From<Exit> for u8 {
     fn from(exit: Exit) -> u8 {
         exit as u8

@@ -87,6 +87,14 @@ fn words(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
 }
 
+/// Runs a program whose output goes to a pipe that nobody reads, and then to a disk that is full.
+fn unread_and_full(mut command: Command) -> [Output; 2] {
+    let (reader, unread) = std::io::pipe().unwrap();
+    drop(reader);
+    let full = fs::File::options().write(true).open("/dev/full").unwrap();
+    [Stdio::from(unread), Stdio::from(full)].map(|stdout| command.stdout(stdout).output().unwrap())
+}
+
 #[track_caller]
 fn done(output: &Output) -> String {
     assert_eq!(output.status.code(), Some(0), "{}", words(output));
@@ -233,6 +241,25 @@ fn connections_that_say_nothing_are_closed_and_do_not_fill_the_log() {
     let log = fs::read_to_string(log).unwrap();
     let complaints = log.lines().filter(|line| line.contains("an operator could not be heard")).count();
     assert!((1..1000).contains(&complaints), "{complaints} complaints");
+}
+
+#[test]
+fn a_reader_that_is_gone_is_no_failure_and_a_full_disk_is_one() {
+    let site = Site::new();
+    let mut running = site.start();
+    site.wait_for(|_| true);
+    let mut status = program();
+    status.arg("status").arg(site.state());
+    let mut print_config = program();
+    print_config.arg("print-config");
+    for command in [status, print_config] {
+        let [unread, full] = unread_and_full(command);
+        assert_eq!(words(&unread), "");
+        done(&unread);
+        refused(&full, 70, "evenhand-coordinator: cannot write to stdout: No space left on device");
+    }
+    done(&site.on_state("finish", &[]));
+    assert_eq!(running.wait().unwrap().code(), Some(0));
 }
 
 #[test]

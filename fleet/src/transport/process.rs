@@ -90,6 +90,5 @@ pub fn main(args: &NodeArgs) -> Result<(), FleetError> {
         stop.send_replace(true);
     });
     runtime.block_on(shell::run(&config, workshop, stopped))?;
-    println!("{}", training.training().as_secs_f64());
-    Ok(())
+    writeln!(std::io::stdout(), "{}", training.training().as_secs_f64()).map_err(FleetError::Output)
 }

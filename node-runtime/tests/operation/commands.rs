@@ -1,6 +1,7 @@
 //! The commands that do not run a node.
 
-use std::process::{Command, Output};
+use std::fs::File;
+use std::process::{Command, Output, Stdio};
 
 use super::*;
 
@@ -68,4 +69,21 @@ fn a_status_that_is_not_there_is_said() {
     let config = configure(folder.path(), &text.replace("[source]", "state_folder = \"/no/such\"\n[source]"));
     let (code, _, said) = run(&["status", "-c", config.to_str().unwrap()]);
     assert_eq!((code, said.contains("is the node running?")), (65, true), "{said}");
+}
+
+#[test]
+fn a_reader_that_is_gone_is_no_failure_and_a_full_disk_is_one() {
+    let (reader, unread) = std::io::pipe().unwrap();
+    drop(reader);
+    let full = File::options().write(true).open("/dev/full").unwrap();
+    for (stdout, expected) in [
+        (Stdio::from(unread), (0, String::new())),
+        (
+            full.into(),
+            (70, "evenhand-node: cannot write to stdout: No space left on device (os error 28)\n".into()),
+        ),
+    ] {
+        let ended = Command::new(PROGRAM).arg("print-config").stdout(stdout).output().unwrap();
+        assert_eq!((ended.status.code().unwrap(), String::from_utf8(ended.stderr).unwrap()), expected);
+    }
 }

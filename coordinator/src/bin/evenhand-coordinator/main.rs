@@ -3,6 +3,8 @@
 mod operate;
 mod run;
 
+use std::fmt::Display;
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -12,7 +14,7 @@ use evenhand_coordinator::control::ControlError;
 use evenhand_coordinator::federation;
 use evenhand_coordinator::shell::ShellError;
 use evenhand_coordinator::store::StoreError;
-use evenhand_protocol::exit::Exit;
+use evenhand_protocol::exit::{self, Exit};
 use evenhand_protocol::identity::NodeId;
 
 /// Coordinates a federation of nodes that learn one model together, fairly.
@@ -21,8 +23,8 @@ use evenhand_protocol::identity::NodeId;
 /// on one that does not.
 ///
 /// Exit codes: 0 done, 64 wrong command line, 65 bad data or state, or an audit that found a difference, 69 broker
-/// unreachable or no coordinator running, 70 defect, 75 the state is in use by another process, 78 wrong
-/// configuration, 130 interrupted. Logs go to stderr; RUST_LOG chooses how much.
+/// unreachable or no coordinator running, 70 defect or output that cannot be written, 75 the state is in use by
+/// another process, 78 wrong configuration, 130 interrupted. Logs go to stderr; RUST_LOG chooses how much.
 #[derive(Debug, Parser)]
 #[command(name = "evenhand-coordinator", version)]
 struct Arguments {
@@ -181,20 +183,17 @@ fn main() -> ExitCode {
         Command::Remove { state, node } => command(&state, federation::Command::Remove(node)),
         Command::Finish { state } => command(&state, federation::Command::Finish),
         Command::Password { config, node } => password(config, &node),
-        Command::CheckConfig { config } => load(Some(config)).map(|_| println!("the configuration is right")),
-        Command::PrintConfig => {
-            print!("{}", config::DEFAULT);
-            Ok(())
+        Command::CheckConfig { config } => {
+            load(Some(config)).and_then(|_| print("the configuration is right\n"))
         }
-        Command::Version => {
-            println!("evenhand-coordinator {}", env!("CARGO_PKG_VERSION"));
-            Ok(())
-        }
+        Command::PrintConfig => print(config::DEFAULT),
+        Command::Version => print(concat!("evenhand-coordinator ", env!("CARGO_PKG_VERSION"), "\n")),
     };
     let exit = match result {
         Ok(()) => Exit::Ok,
         Err(Failure { exit, error }) => {
-            eprintln!("evenhand-coordinator: {error:#}");
+            // If the terminal is gone, the exit code still tells.
+            let _unseen = writeln!(io::stderr(), "evenhand-coordinator: {error:#}");
             exit
         }
     };
@@ -203,8 +202,17 @@ fn main() -> ExitCode {
 
 fn password(config: PathBuf, node: &NodeId) -> Result<(), Failure> {
     let password = load(Some(config))?.password(node).map_err(|error| Failure::new(Exit::Config, error))?;
-    println!("{password}");
-    Ok(())
+    print(format_args!("{password}\n"))
+}
+
+fn print(text: impl Display) -> Result<(), Failure> {
+    let mut stdout = io::stdout().lock();
+    match write!(stdout, "{text}").and_then(|()| stdout.flush()) {
+        Err(error) if !exit::is_reader_gone(&error) => {
+            Err(Failure::new(Exit::Software, anyhow::anyhow!("cannot write to stdout: {error}")))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn load(path: Option<PathBuf>) -> Result<Config, Failure> {

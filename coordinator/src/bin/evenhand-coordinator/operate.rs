@@ -15,7 +15,7 @@ use evenhand_models::{LoadOptions, Model};
 use evenhand_protocol::exit::Exit;
 use tempfile::TempDir;
 
-use super::Failure;
+use super::{Failure, print};
 
 /// How long another process may look at the state before it counts as in use.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -31,17 +31,15 @@ pub(super) fn status(state: &Path, json: bool) -> Result<(), Failure> {
     };
     if json {
         let text = serde_json::to_string(&status).map_err(|error| Failure::new(Exit::Software, error))?;
-        println!("{text}");
+        print(format_args!("{text}\n"))
     } else {
-        print!("{status}");
+        print(status)
     }
-    Ok(())
 }
 
 pub(super) fn command(state: &Path, command: Command) -> Result<(), Failure> {
     let status = control::ask(state, &Request::Command(command))?;
-    println!("{}, round {} of {}", status.phase, status.round, status.rounds);
-    Ok(())
+    print(format_args!("{}, round {} of {}\n", status.phase, status.round, status.rounds))
 }
 
 pub(super) fn export(state: &Path, output: &Path) -> Result<(), Failure> {
@@ -59,8 +57,7 @@ pub(super) fn export(state: &Path, output: &Path) -> Result<(), Failure> {
     let metadata = metadata.each_ref().map(|(name, value)| (*name, value.as_str()));
     let onnx = model.export(weights.values(), &metadata).map_err(data)?;
     write(output, &onnx)?;
-    println!("{} after round {rounds}: {}", output.display(), weights.digest());
-    Ok(())
+    print(format_args!("{} after round {rounds}: {}\n", output.display(), weights.digest()))
 }
 
 pub(super) fn report(state: &Path, output: &Path) -> Result<(), Failure> {
@@ -69,8 +66,7 @@ pub(super) fn report(state: &Path, output: &Path) -> Result<(), Failure> {
     let command = format!("evenhand-coordinator report {} --output {}", state.display(), output.display());
     let outcome = Outcome::told_by_coordinator(&store.federation()?, &records, command);
     write(output, report::html(&outcome, &outcome.figures()).as_bytes())?;
-    println!("{} of {} rounds", output.display(), records.len());
-    Ok(())
+    print(format_args!("{} of {} rounds\n", output.display(), records.len()))
 }
 
 pub(super) fn audit(state: &Path) -> Result<(), Failure> {
@@ -79,11 +75,13 @@ pub(super) fn audit(state: &Path) -> Result<(), Failure> {
     if let Some(difference) = audit.difference {
         return Err(Failure::new(Exit::Data, anyhow!("{difference}")));
     }
-    println!("{} rounds agree", audit.recomputed);
-    if audit.followed > 0 {
-        println!("{} earlier rounds follow on each other; their updates are no longer kept", audit.followed);
+    print(format_args!("{} rounds agree\n", audit.recomputed))?;
+    match audit.followed {
+        0 => Ok(()),
+        earlier => print(format_args!(
+            "{earlier} earlier rounds follow on each other; their updates are no longer kept\n"
+        )),
     }
-    Ok(())
 }
 
 pub(super) fn backup(state: &Path, to: &Path) -> Result<(), Failure> {
@@ -94,8 +92,7 @@ pub(super) fn backup(state: &Path, to: &Path) -> Result<(), Failure> {
             control::ask(state, &Request::Backup(to))?;
         }
     }
-    println!("copied to {}", to.display());
-    Ok(())
+    print(format_args!("copied to {}\n", to.display()))
 }
 
 /// A state folder: open for us, or in the hands of a running coordinator.
