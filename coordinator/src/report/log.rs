@@ -41,7 +41,7 @@ fn settings(federation: &Federation, command: String) -> Settings {
         transport: "mqtt".into(),
         codec: rules.training.codec.to_string(),
         strategy: rules.federation.strategy.name().into(),
-        sampler: format!("{:?}", rules.exploiting.sampler),
+        sampler: rules.exploiting.sampler.name().into(),
         temperature: rules.exploiting.temperature,
         window: rules.exploring.window as usize,
         strictness: rules.exploring.strictness,

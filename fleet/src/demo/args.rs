@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::ValueEnum;
+use evenhand_coordinator::fairness::SamplerKind;
 use evenhand_coordinator::strategy::StrategyKind;
 use evenhand_protocol::codec::CodecKind;
 
@@ -31,8 +32,8 @@ pub struct DemoArgs {
     #[arg(long, value_enum, default_value_t = StrategyKind::Evenhand)]
     pub strategy: StrategyKind,
     /// How nodes are drawn by their probabilities
-    #[arg(long, value_enum, default_value_t = Sampler::Credit)]
-    pub sampler: Sampler,
+    #[arg(long, value_enum, default_value_t = SamplerKind::Credit)]
+    pub sampler: SamplerKind,
     /// β: how much standing counts; small is strict, large is equal [default: 0.7 / nodes]
     #[arg(long, value_name = "BETA")]
     pub temperature: Option<f64>,
@@ -69,17 +70,6 @@ pub enum Transport {
     Mqtt,
     /// In this process, in virtual time; the same seed gives the same JSON
     Memory,
-}
-
-/// How nodes are drawn by their probabilities.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Sampler {
-    /// k independent draws, as in the paper
-    WithReplacement,
-    /// k different nodes, as in the paper's code
-    WithoutReplacement,
-    /// Draws that keep account: the same shares, hardly any luck
-    Credit,
 }
 
 /// What the flags are when none is given.

@@ -1,10 +1,11 @@
 //! Flags that have been checked against each other.
 
+use evenhand_coordinator::fairness::SamplerKind;
 use evenhand_coordinator::strategy::StrategyKind;
 use evenhand_link::{Broker, BrokerError};
 use evenhand_protocol::codec::CodecKind;
 
-use super::args::{DemoArgs, Sampler, Transport};
+use super::args::{DemoArgs, Transport};
 use crate::outcome::{Member, Settings};
 
 const NODES_MAX: usize = 100_000;
@@ -77,7 +78,7 @@ pub struct Plan {
     /// Who receives the latest model.
     pub strategy: StrategyKind,
     /// How nodes are drawn.
-    pub sampler: Sampler,
+    pub sampler: SamplerKind,
     /// Everything else, as the outcome reports it.
     pub settings: Settings,
 }
@@ -128,7 +129,7 @@ impl Plan {
             transport: name(args.transport),
             codec: args.codec.to_string(),
             strategy: name(args.strategy),
-            sampler: name(args.sampler),
+            sampler: args.sampler.name().into(),
             temperature,
             window,
             strictness: args.strictness,

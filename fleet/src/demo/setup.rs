@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use evenhand_coordinator::fairness::{Estimator, SamplerKind};
+use evenhand_coordinator::fairness::Estimator;
 use evenhand_coordinator::federation::{self, Blueprint, Rules};
 use evenhand_models::{LoadOptions, Loss, Model, shipped};
 use evenhand_node::source::household::{Household, HouseholdSettings};
 use evenhand_node::window::SeriesSettings;
 use evenhand_protocol::identity::{Digest, FederationId, NodeId};
 
-use super::{Plan, Sampler};
+use super::Plan;
 use crate::FleetError;
 use crate::observer::{Households, Observer};
 use crate::rules;
@@ -78,11 +78,7 @@ impl Plan {
         rules.training.codec = self.codec;
         rules.contribution.estimator =
             if nodes <= EXACT_NODES_MAX { Estimator::Exact } else { Estimator::Permutation };
-        rules.exploiting.sampler = match self.sampler {
-            Sampler::WithReplacement => SamplerKind::WithReplacement,
-            Sampler::WithoutReplacement => SamplerKind::WithoutReplacement,
-            Sampler::Credit => SamplerKind::Credit,
-        };
+        rules.exploiting.sampler = self.sampler;
         rules
     }
 }

@@ -212,7 +212,7 @@ fn settings(setup: &Setup) -> Settings {
         transport: "memory".into(),
         codec: "f32".into(),
         strategy: setup.contender.name(),
-        sampler: format!("{:?}", sampler(setup.contender, setup.as_published == AsPublished::Code)),
+        sampler: sampler(setup.contender, setup.as_published == AsPublished::Code).name().into(),
         temperature: setup.temperature,
         window: setup.window,
         strictness: setup.strictness,

@@ -9,8 +9,8 @@ pub use credit::{inclusion_probabilities, wait_bound};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-/// How k nodes are drawn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+/// How k nodes are drawn, as it is written in configurations and on command lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum SamplerKind {
     /// The paper's: k independent draws, so at most k distinct nodes.
@@ -20,6 +20,17 @@ pub enum SamplerKind {
     WithoutReplacement,
     /// Ours: the k nodes to which most is owed.
     Credit,
+}
+
+impl SamplerKind {
+    /// The name in configurations, on command lines and in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::WithReplacement => "with-replacement",
+            Self::WithoutReplacement => "without-replacement",
+            Self::Credit => "credit",
+        }
+    }
 }
 
 /// A sampler and what it remembers from round to round.
