@@ -55,6 +55,20 @@ pub enum Phase {
     Failed,
 }
 
+impl Phase {
+    /// Its word in JSON, metrics and reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Enrolling => "enrolling",
+            Self::Exploring => "exploring",
+            Self::Exploiting => "exploiting",
+            Self::Paused => "paused",
+            Self::Finished => "finished",
+            Self::Failed => "failed",
+        }
+    }
+}
+
 /// A node's birth or death.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Status {
@@ -219,6 +233,17 @@ pub enum Declined {
     TrainingFailed,
 }
 
+impl Declined {
+    /// Its word in JSON, metrics and reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::NoData => "no-data",
+            Self::ModelUnfit => "model-unfit",
+            Self::TrainingFailed => "training-failed",
+        }
+    }
+}
+
 /// Why an update did not count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Refusal {
@@ -242,6 +267,24 @@ pub enum Refusal {
     Malformed,
     /// The sender says more than it may.
     Rate,
+}
+
+impl Refusal {
+    /// Its word in JSON, metrics and reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Unknown => "unknown",
+            Self::NotDrawn => "not-drawn",
+            Self::Late => "late",
+            Self::Repeated => "repeated",
+            Self::Dimension => "dimension",
+            Self::NotFinite => "not-finite",
+            Self::Norm => "norm",
+            Self::Samples => "samples",
+            Self::Malformed => "malformed",
+            Self::Rate => "rate",
+        }
+    }
 }
 
 /// Chunks that did not arrive.
@@ -288,4 +331,17 @@ pub enum Why {
     Absent,
     /// It joined and is being measured.
     Newcomer,
+}
+
+impl Why {
+    /// Its word in JSON, metrics and reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Exploring => "exploring",
+            Self::Drawn => "drawn",
+            Self::NotDrawn => "not-drawn",
+            Self::Absent => "absent",
+            Self::Newcomer => "newcomer",
+        }
+    }
 }

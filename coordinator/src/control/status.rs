@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use evenhand_protocol::message::Phase;
 use serde::{Deserialize, Serialize};
 
 use crate::federation::{Federation, RoundRecord};
@@ -68,7 +67,7 @@ impl Status {
         Self {
             federation: federation.rules().federation.name.to_string(),
             process,
-            phase: word(federation.phase()).into(),
+            phase: federation.phase().name().into(),
             failure: federation.failure().map(ToString::to_string),
             round: federation.round(),
             rounds: federation.rules().federation.rounds,
@@ -78,17 +77,6 @@ impl Status {
             verdict: last.and_then(|record| record.verdict.as_ref()).map(|verdict| verdict.reason.clone()),
             nodes: nodes.collect(),
         }
-    }
-}
-
-fn word(phase: Phase) -> &'static str {
-    match phase {
-        Phase::Enrolling => "enrolling",
-        Phase::Exploring => "exploring",
-        Phase::Exploiting => "exploiting",
-        Phase::Paused => "paused",
-        Phase::Finished => "finished",
-        Phase::Failed => "failed",
     }
 }
 

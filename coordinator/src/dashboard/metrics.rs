@@ -4,7 +4,7 @@ use std::fmt::{Display, Write};
 
 use evenhand_protocol::message::Phase;
 
-use crate::view::{NodeRow, View, phase_word, refusal_word};
+use crate::view::{NodeRow, View};
 
 pub(super) const KIND: &str = "text/plain; version=0.0.4; charset=utf-8";
 
@@ -20,7 +20,7 @@ pub(super) fn text(view: &View, listeners: usize) -> String {
     page.family("evenhand_phase", "gauge", "1 for the phase the federation is in.");
     for phase in PHASES {
         let on = u8::from(phase == overview.phase);
-        page.sample("evenhand_phase", &[("phase", &phase_word(phase))], on);
+        page.sample("evenhand_phase", &[("phase", &phase.name())], on);
     }
     page.one(
         "evenhand_broker_connected",
@@ -58,7 +58,7 @@ pub(super) fn text(view: &View, listeners: usize) -> String {
     }
     page.family("evenhand_refusals_total", "counter", "Messages refused, by reason.");
     for (refusal, count) in &overview.refusals {
-        page.sample("evenhand_refusals_total", &[("reason", &refusal_word(*refusal))], count);
+        page.sample("evenhand_refusals_total", &[("reason", &refusal.name())], count);
     }
     page.family("evenhand_payload_bytes_total", "counter", "Payload bytes of the coordinator's link.");
     page.sample("evenhand_payload_bytes_total", &[("direction", &"up")], overview.traffic.bytes_up);

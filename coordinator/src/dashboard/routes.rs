@@ -23,7 +23,6 @@ use super::gate::{self, Token};
 use super::{Commander, DashboardOptions, events, metrics};
 use crate::federation::{Command, Objection};
 use crate::shell::Unheeded;
-use crate::view::phase_word;
 
 /// The largest body of a command.
 const BODY_BYTES_MAX: usize = 4096;
@@ -143,7 +142,7 @@ async fn health(State(app): State<App>) -> Response {
         Phase::Failed => (StatusCode::SERVICE_UNAVAILABLE, "failed"),
         _ => (StatusCode::OK, "ok"),
     };
-    let body = json!({ "status": word, "phase": phase_word(phase), "round": round, "connected": connected });
+    let body = json!({ "status": word, "phase": phase.name(), "round": round, "connected": connected });
     answer(status, encoded(&body))
 }
 

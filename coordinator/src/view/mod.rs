@@ -22,7 +22,6 @@ pub use self::overview::{
     TrafficView,
 };
 pub use self::round::RoundPoint;
-pub use self::words::{phase_word, refusal_word};
 
 use self::history::{Axis, Series};
 use self::node::NodeView;

@@ -241,7 +241,7 @@ impl NodeView {
         row.staleness = node.staleness;
         row.staleness_mean = self.staleness_sum as f64 / f64::from(self.rounds);
         row.loss = loss(node).or(row.loss);
-        row.why = words::why_word(node.why);
+        row.why = node.why.name().into();
         row.fate = words::fate_word(node.fate);
         row.refused = self.refusals.values().sum();
     }

@@ -234,7 +234,9 @@ impl fmt::Display for Report {
             }
         }?;
         match self.refused {
-            Some((round, refusal)) => writeln!(f, "refused      the update of round {round}: {refusal:?}"),
+            Some((round, refusal)) => {
+                writeln!(f, "refused      the update of round {round}: {}", refusal.name())
+            }
             None => Ok(()),
         }
     }

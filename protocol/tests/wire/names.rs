@@ -1,7 +1,8 @@
-//! Names, topics, digests and exit codes.
+//! Names, topics, words, digests and exit codes.
 
 use evenhand_protocol::exit::Exit;
 use evenhand_protocol::identity::{Digest, FederationId, NAME_BYTES_MAX, NameError, NodeId};
+use evenhand_protocol::message::{Declined, Phase, Refusal, Why};
 use evenhand_protocol::topic::{self, Channel};
 use proptest::prelude::*;
 
@@ -28,11 +29,17 @@ proptest! {
     }
 
     #[test]
-    fn names_are_safe_as_topic_levels_and_files(name in ".{0,80}") {
-        if let Ok(node) = NodeId::new(&name) {
-            prop_assert!(!node.as_str().is_empty() && node.as_str().len() <= NAME_BYTES_MAX);
-            prop_assert!(!node.as_str().contains(['/', '+', '#', '\0', '$', ' ']));
-        }
+    fn names_are_letters_digits_and_three_signs(
+        name in prop_oneof!["[A-Za-z0-9._-]{0,80}", "[A-Za-z0-9._/+#$ -]{0,8}", ".{0,80}"],
+    ) {
+        let safe = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+        let expected = match name.chars().find(|c| !safe(*c)) {
+            _ if !(1..=NAME_BYTES_MAX).contains(&name.len()) => Err(NameError::Length(name.len())),
+            Some(c) => Err(NameError::Character(c)),
+            None => Ok(name.clone()),
+        };
+        prop_assert_eq!(NodeId::new(&name).map(String::from), expected.clone());
+        prop_assert_eq!(FederationId::new(&name).map(String::from), expected);
     }
 }
 
@@ -82,4 +89,29 @@ fn exit_codes_are_those_the_documentation_names() {
         Exit::Interrupted,
     ];
     assert_eq!(codes.map(u8::from), [0, 64, 65, 69, 70, 75, 78, 130]);
+}
+
+/// Scripts and dashboards of others compare these words.
+#[test]
+fn words_stay_as_they_were_published() {
+    use Phase::{Enrolling, Exploiting, Exploring, Failed, Finished, Paused};
+    let phases = [Enrolling, Exploring, Exploiting, Paused, Finished, Failed].map(Phase::name);
+    assert_eq!(phases, ["enrolling", "exploring", "exploiting", "paused", "finished", "failed"]);
+    let refusals = [
+        (Refusal::Unknown, "unknown"),
+        (Refusal::NotDrawn, "not-drawn"),
+        (Refusal::Late, "late"),
+        (Refusal::Repeated, "repeated"),
+        (Refusal::Dimension, "dimension"),
+        (Refusal::NotFinite, "not-finite"),
+        (Refusal::Norm, "norm"),
+        (Refusal::Samples, "samples"),
+        (Refusal::Malformed, "malformed"),
+        (Refusal::Rate, "rate"),
+    ];
+    assert!(refusals.iter().all(|(refusal, word)| refusal.name() == *word));
+    let declined = [Declined::NoData, Declined::ModelUnfit, Declined::TrainingFailed].map(Declined::name);
+    assert_eq!(declined, ["no-data", "model-unfit", "training-failed"]);
+    let why = [Why::Exploring, Why::Drawn, Why::NotDrawn, Why::Absent, Why::Newcomer].map(Why::name);
+    assert_eq!(why, ["exploring", "drawn", "not-drawn", "absent", "newcomer"]);
 }
