@@ -10,7 +10,7 @@ use evenhand_models::{LoadOptions, Model, ModelError, shipped};
 use evenhand_protocol::identity::{Digest, NodeId};
 use serde::{Deserialize, Serialize};
 
-use crate::broker::SecretError;
+use crate::broker::{COORDINATOR, SecretError};
 use crate::dashboard::{DashboardError, DashboardOptions, Token};
 use crate::fairness::{Appraisal, FairnessError};
 use crate::federation::{
@@ -154,6 +154,9 @@ pub enum ConfigError {
         "nodes have passwords on the embedded broker only, and only with a broker.secret_file (openssl rand -hex 32)"
     )]
     NoPasswords,
+    /// A node that the broker would take for the coordinator.
+    #[error("the broker keeps the name {COORDINATOR} for the coordinator; give the node another one")]
+    NodeName,
     /// The certificates cannot be used.
     #[error("broker: {0}")]
     Tls(#[from] TlsError),

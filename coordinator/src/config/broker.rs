@@ -132,6 +132,9 @@ impl BrokerConfig {
 
     /// A node's password on the embedded broker.
     pub(super) fn password(&self, federation: &FederationId, node: &NodeId) -> Result<String, ConfigError> {
+        if node.as_str() == COORDINATOR {
+            return Err(ConfigError::NodeName);
+        }
         let secret = self.secret()?.filter(|_| self.url == EMBEDDED).ok_or(ConfigError::NoPasswords)?;
         Ok(secret.password(federation, node))
     }

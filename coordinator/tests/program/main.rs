@@ -118,6 +118,33 @@ fn check_export(site: &Site, name: &str) -> String {
     model.metadata()["evenhand.round"].clone()
 }
 
+#[test]
+fn what_is_wrong_is_said_once() {
+    let site = Site::new();
+    let check = |file: &Path| program().args(["check-config", "--config"]).arg(file).output().unwrap();
+    let missing = check(&site.folder.path().join("missing.toml"));
+    refused(&missing, 78, "cannot read");
+    assert_eq!(words(&missing).matches("os error 2").count(), 1, "{}", words(&missing));
+    fs::write(site.config(), "[federation]\nnodes_min = many\n").unwrap();
+    let mistaken = check(&site.config());
+    refused(&mistaken, 78, "nodes_min");
+    assert_eq!(words(&mistaken).matches("nodes_min = many").count(), 1, "{}", words(&mistaken));
+}
+
+#[test]
+fn the_coordinators_name_is_no_nodes() {
+    let site = Site::new();
+    let mut config = endless::config(site.state(), site.port);
+    let secret = site.folder.path().join("secret");
+    fs::write(&secret, "0123456789abcdef0123456789abcdef").unwrap();
+    config.broker.secret_file = Some(secret);
+    fs::write(site.config(), toml::to_string(&config).unwrap()).unwrap();
+    let password =
+        |node: &str| program().args(["password", "--config"]).arg(site.config()).arg(node).output().unwrap();
+    assert_eq!(done(&password("meter-7")).trim().len(), 64);
+    refused(&password("evenhand-coordinator"), 78, "give the node another one");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_operator_watches_and_steers_it() {
     let site = Site::new();

@@ -192,8 +192,8 @@ fn main() -> ExitCode {
     let exit = match result {
         Ok(()) => Exit::Ok,
         Err(Failure { exit, error }) => {
-            // If the terminal is gone, the exit code still tells.
-            let _unseen = writeln!(io::stderr(), "evenhand-coordinator: {error:#}");
+            // Every message says its cause itself; if the terminal is gone, the exit code still tells.
+            let _unseen = writeln!(io::stderr(), "evenhand-coordinator: {error}");
             exit
         }
     };
