@@ -313,7 +313,7 @@ mod tests {
             "5 times, last in round 9",
             "2 rounds",
             "the draw fell on others",
-            "round 8: Late",
+            "round 8: late",
         ] {
             assert!(text.contains(expected), "{expected:?} in\n{text}");
         }
