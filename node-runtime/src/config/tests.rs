@@ -171,13 +171,30 @@ fn to_the_federations_broker_a_node_gives_its_own_name_unless_it_is_told_another
 
 proptest! {
     #[test]
-    fn any_text_is_a_configuration_or_a_sentence(text in "\\PC{0,80}", damaged: prop::sample::Index, letter: char) {
+    fn any_text_is_a_configuration_or_an_error_that_says_where(
+        text in "\\PC{0,80}",
+        damaged: prop::sample::Index,
+        damage in "[0-9a-z\"=.\\[-]|\\PC",
+    ) {
         let _ = Config::parse(&text);
-        let whole = uncommented();
-        let mut characters: Vec<char> = whole.chars().collect();
-        characters[damaged.index(whole.chars().count())] = letter;
-        if let Err(error) = Config::parse(&characters.into_iter().collect::<String>()) {
-            prop_assert!(!error.to_string().is_empty());
+        let whole = Config::parse(DEFAULT).unwrap();
+        let keys: Vec<String> = toml::Table::try_from(&whole).unwrap().into_iter().flat_map(|(section, keys)| {
+            let keys = keys.as_table().unwrap().keys().cloned().collect::<Vec<_>>();
+            keys.into_iter().chain([section])
+        }).collect();
+        let mut characters: Vec<String> = toml::to_string(&whole).unwrap().chars().map(String::from).collect();
+        let damaged = damaged.index(characters.len());
+        characters[damaged] = damage;
+        match Config::parse(&characters.concat()) {
+            Ok(_) => {}
+            Err(ConfigError::Syntax { message, .. }) => {
+                prop_assert!(message.starts_with("TOML parse error at line "), "{message}");
+            }
+            Err(error) => {
+                let sentence = error.to_string();
+                prop_assert_eq!(sentence.lines().count(), 1, "{}", sentence);
+                prop_assert!(keys.iter().any(|key| sentence.contains(key)), "{sentence}");
+            }
         }
     }
 }
