@@ -34,7 +34,7 @@ pub(super) fn projection(updates: &[&[f32]], weights: &[f64], coalition: &[f64])
     exactly(coalition.iter().zip(products).map(share).collect())
 }
 
-fn exactly(values: Vec<f64>) -> Contributions {
+pub(super) fn exactly(values: Vec<f64>) -> Contributions {
     Contributions { standard_errors: vec![0.0; values.len()], values }
 }
 
@@ -110,6 +110,18 @@ impl WithSimd for SquaredNorm<'_> {
             }
         }
         sums.iter().sum::<f64>() + rest.iter().map(|value| f64::from(*value).powi(2)).sum::<f64>()
+    }
+}
+
+/// The scalar product of a sum and an update, as a value so that it is compiled for each instruction set.
+pub(super) struct Dot<'a>(pub(super) &'a [f64], pub(super) &'a [f32]);
+
+impl WithSimd for Dot<'_> {
+    type Output = f64;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) -> f64 {
+        dot(self.0, self.1)
     }
 }
 

@@ -21,12 +21,19 @@ pub enum Utility {
     /// ⟨g_S, g_N⟩ / ‖g_N‖²: how far S alone goes along the way of all. Ours: additive like the inner product, and on the
     /// cosine's scale, where the whole is worth 1.
     Projection,
+    /// How well the updates of S point where all have been going. Ours: additive, see [`Course`](super::Course).
+    Course,
 }
 
 impl Utility {
     /// Whether coalitions are valued by scoring a model, see [`contributions_scored`](super::contributions_scored).
     pub fn is_scored(self) -> bool {
         matches!(self, Self::NegativeLoss | Self::Accuracy)
+    }
+
+    /// Whether contributions follow at once, without coalitions to enumerate or to sample.
+    pub fn is_additive(self) -> bool {
+        matches!(self, Self::InnerProduct | Self::Projection | Self::Course)
     }
 
     /// The name in configurations and JSON.
@@ -38,6 +45,7 @@ impl Utility {
             Self::Accuracy => "accuracy",
             Self::LeaveOneOut => "leave-one-out",
             Self::Projection => "projection",
+            Self::Course => "course",
         }
     }
 }
@@ -84,6 +92,8 @@ pub struct Appraisal {
     pub weighting: Weighting,
     /// What builds the Gram matrix, for utilities that need it.
     pub device: Device,
+    /// κ: share of the course that is kept from round to round.
+    pub course_kept: f64,
 }
 
 impl Default for Appraisal {
@@ -95,6 +105,7 @@ impl Default for Appraisal {
             standard_error: None,
             weighting: Weighting::default(),
             device: Device::default(),
+            course_kept: 0.95,
         }
     }
 }

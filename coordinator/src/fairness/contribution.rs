@@ -3,6 +3,7 @@
 use super::{
     additive,
     appraisal::{Appraisal, Estimator, Utility, Weighting},
+    course::Course,
     error::FairnessError,
     game::{Cosine, Game, Scored, StreamedCosine},
     gram::{Device, Gram},
@@ -23,7 +24,7 @@ pub struct Contributions {
 /// Values an update: the score of the model moved by it.
 pub type Scorer<'a> = dyn FnMut(&[f32]) -> f64 + 'a;
 
-/// φᵢ of each update under a gradient utility.
+/// φᵢ of each update under a gradient utility; under [`Utility::Course`], as in a first round.
 pub fn contributions(
     updates: &[&[f32]],
     weights: &[f64],
@@ -63,6 +64,7 @@ pub fn contributions(
                 estimate(&mut game, appraisal, rng)?
             }
         }
+        Utility::Course => Course::default().turn(updates, weights, &coalition, appraisal)?.0,
         scored => {
             return Err(FairnessError::WrongEntry {
                 utility: scored.name(),
@@ -89,6 +91,19 @@ pub fn contributions_scored(
     let coalition = coalition_weights(weights, appraisal.weighting);
     let mut game = Scored::new(updates, &coalition, score);
     all_finite(estimate(&mut game, appraisal, rng)?)
+}
+
+/// φᵢ of each update under [`Utility::Course`], and the course after the round.
+pub fn contributions_on_course(
+    course: &Course,
+    updates: &[&[f32]],
+    weights: &[f64],
+    appraisal: &Appraisal,
+) -> Result<(Contributions, Course), FairnessError> {
+    check(updates, weights, appraisal)?;
+    let coalition = coalition_weights(weights, appraisal.weighting);
+    let (contributions, turned) = course.turn(updates, weights, &coalition, appraisal)?;
+    Ok((all_finite(contributions)?, turned))
 }
 
 fn estimate(
@@ -154,6 +169,13 @@ fn check(updates: &[&[f32]], weights: &[f64], appraisal: &Appraisal) -> Result<(
         if weight < 0.0 {
             return Err(FairnessError::OutOfRange { field: field(), found: weight, wanted: "at least 0" });
         }
+    }
+    if !(0.0..1.0).contains(&appraisal.course_kept) {
+        return Err(FairnessError::OutOfRange {
+            field: "course_kept".into(),
+            found: appraisal.course_kept,
+            wanted: "at least 0 and below 1",
+        });
     }
     match appraisal.standard_error {
         Some(error) if error.is_nan() || error <= 0.0 => {

@@ -17,6 +17,7 @@
 mod additive;
 mod appraisal;
 mod contribution;
+mod course;
 mod error;
 pub mod game;
 mod gram;
@@ -27,7 +28,8 @@ pub mod shapley;
 mod stop;
 
 pub use appraisal::{Appraisal, Estimator, Utility, Weighting};
-pub use contribution::{Contributions, Scorer, contributions, contributions_scored};
+pub use contribution::{Contributions, Scorer, contributions, contributions_on_course, contributions_scored};
+pub use course::Course;
 pub use error::FairnessError;
 pub use gram::{Device, Gram};
 pub use incentive::{

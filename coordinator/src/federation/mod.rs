@@ -74,6 +74,7 @@ use self::history::History;
 use self::member::Roster;
 use self::round::Stage;
 use self::shared::{Graph, Outbox, Shared};
+use crate::fairness::Course;
 use crate::strategy::AnyStrategy;
 
 /// Scores models on data the coordinator holds, for the utilities that need it.
@@ -160,6 +161,7 @@ impl Federation {
             roster: Roster::default(),
             latest: Weights::new(blueprint.weights),
             own: Vec::new(),
+            course: Course::default(),
             strategy,
             rng,
             round: 0,
@@ -261,6 +263,11 @@ impl Federation {
     /// By column: every node's own model, where the strategy gives it one; never for the wire either.
     pub fn own(&self) -> &[Weights] {
         &self.shared.own
+    }
+
+    /// Where updates have pointed so far, where contributions are told by it.
+    pub fn course(&self) -> &Course {
+        &self.shared.course
     }
 
     /// The ONNX file all nodes hold.

@@ -190,12 +190,13 @@ fn check_contribution(
     field: &'static str,
     nodes: u32,
 ) -> Result<(), RuleError> {
-    let additive =
-        matches!(contribution.utility, Utility::InnerProduct | Utility::LeaveOneOut | Utility::Projection);
+    let enumerated = !contribution.utility.is_additive() && contribution.utility != Utility::LeaveOneOut;
     let many = nodes as usize > shapley::PLAYERS_MAX;
-    if !additive && contribution.estimator == Estimator::Exact && many {
+    if enumerated && contribution.estimator == Estimator::Exact && many {
         return Err(RuleError::TooManyForExact { field, nodes, most: shapley::PLAYERS_MAX });
     }
+    let kept = contribution.course_kept;
+    within("contribution.course_kept", kept, (0.0..1.0).contains(&kept), "0 or above it, and below 1")?;
     within("contribution.samples", 0.0, contribution.samples > 0, "at least 1")?;
     contribution.standard_error.map_or(Ok(()), |error| positive("contribution.standard_error", error))
 }

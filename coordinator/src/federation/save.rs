@@ -13,7 +13,7 @@ use super::weights::Weights;
 use super::{Federation, Member, Phase, RoundRecord};
 
 /// Changes when saved bytes of older programs could be misunderstood.
-const FORMAT: u16 = 4;
+const FORMAT: u16 = 5;
 
 /// The whole state, without the updates of the open round (nodes send those again) and without the
 /// ONNX file (it never changes, and is kept apart).
@@ -156,6 +156,8 @@ impl Federation {
         let dimension = shared.latest.values().len();
         let fits = shared.own.iter().all(|own| own.values().len() == dimension);
         wrong(fits && shared.own.len() <= members, "models of nobody, or of another shape")?;
+        let course = shared.course.values().len();
+        wrong(course == 0 || course == dimension, "a course of another shape")?;
         let mut histories = phase.histories_mut().into_iter();
         wrong(histories.all(|history| history.is_sound(members)), "contributions of nobody, or none")?;
         match &phase {

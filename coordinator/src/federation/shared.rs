@@ -19,7 +19,7 @@ use super::round::{Harvest, Round, Stage};
 use super::rules::Rules;
 use super::standing::Standing;
 use super::weights::Weights;
-use crate::fairness::{self, Contributions, FairnessError};
+use crate::fairness::{self, Contributions, Course, FairnessError, Utility};
 use crate::strategy::{AnyStrategy, Harvested, Merged};
 
 /// The ONNX file all nodes hold.
@@ -48,6 +48,8 @@ pub(super) struct Shared {
     pub(super) latest: Weights,
     /// By column: every node's own model, where the strategy gives it one.
     pub(super) own: Vec<Weights>,
+    /// Where updates have pointed so far, where contributions are told by it.
+    pub(super) course: Course,
     pub(super) strategy: AnyStrategy,
     pub(super) rng: ChaCha8Rng,
     /// The round that is open, or the last one.
@@ -178,11 +180,12 @@ impl Shared {
         let harvest = round.harvest(&self.rules.admission);
         let (mut told, mut unmeasured, mut next) = (None, None, None);
         if !harvest.arrivals.is_empty() {
-            if measures(&harvest) {
+            let measures = measures(&harvest);
+            if measures || self.keeps_course() {
                 // A federation does not end for want of figures.
                 match self.appraise(&harvest, examiner) {
-                    Ok(contributions) => told = Some(contributions),
-                    Err(error) => unmeasured = Some(error.to_string()),
+                    Ok(contributions) => told = measures.then_some(contributions),
+                    Err(error) => unmeasured = measures.then(|| error.to_string()),
                 }
             }
             next = Some(self.merge(&harvest, told.as_ref())?);
@@ -196,7 +199,13 @@ impl Shared {
         columns.map(|column| measured.get(&column).map_or(0.0, |(value, _)| *value)).collect()
     }
 
-    /// φ of every arrival. Where it cannot be told, nothing was drawn from the generator.
+    /// Whether every round turns the course, also one in which nothing is measured.
+    fn keeps_course(&self) -> bool {
+        let strategy = self.strategy.get();
+        self.rules.contribution.utility == Utility::Course && (strategy.explores() || strategy.measures())
+    }
+
+    /// φ of every arrival. Where it cannot be told, nothing was drawn from the generator and the course is what it was.
     fn appraise(
         &mut self,
         harvest: &Harvest,
@@ -222,6 +231,14 @@ impl Shared {
                     &mut score,
                     &mut self.rng,
                 )
+            }
+            _ if appraisal.utility == Utility::Course => {
+                let told =
+                    fairness::contributions_on_course(&self.course, &updates, &harvest.shares, appraisal);
+                told.map(|(told, turned)| {
+                    self.course = turned;
+                    told
+                })
             }
             _ => fairness::contributions(&updates, &harvest.shares, appraisal, &mut self.rng),
         };

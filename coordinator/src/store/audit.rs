@@ -107,6 +107,9 @@ fn same_state(computed: &Federation, kept: &Federation) -> Option<Difference> {
     if model.is_some() {
         return model;
     }
+    if computed.course() != kept.course() {
+        return Some(untrue(kept, "the course in the state", "another", "what the updates led to"));
+    }
     // The kept state may have let more nodes in, for the round that is open.
     for (column, (follows, found)) in computed.members().iter().zip(kept.members()).enumerate() {
         let named = |what: &str| format!("{what} of {} in the state", found.id());

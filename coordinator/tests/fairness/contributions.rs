@@ -86,7 +86,9 @@ fn the_projection_is_the_inner_product_in_shares_of_the_whole() {
 fn a_zero_update_contributes_nothing() {
     let mut updates = updates(5, 100);
     updates[3].fill(0.0);
-    for utility in [Utility::InnerProduct, Utility::Projection, Utility::Cosine, Utility::LeaveOneOut] {
+    for utility in
+        [Utility::InnerProduct, Utility::Projection, Utility::Course, Utility::Cosine, Utility::LeaveOneOut]
+    {
         for estimator in ESTIMATORS {
             for weighting in [Weighting::Once, Weighting::Twice] {
                 let appraisal = Appraisal { utility, estimator, weighting, ..Appraisal::default() };

@@ -4,6 +4,7 @@
 use evenhand_coordinator::fairness::Device;
 
 mod contributions;
+mod course;
 mod games;
 mod golden;
 mod gram;

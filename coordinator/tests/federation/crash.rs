@@ -195,6 +195,29 @@ fn killed_between_any_two_effects_it_ends_as_the_undisturbed_run() {
     }
 }
 
+/// Where contributions depend on the rounds before, so does what must be kept.
+#[test]
+fn killed_on_course_it_ends_as_the_undisturbed_run_and_can_be_recomputed() {
+    let mut rules = rules(SamplerKind::Credit);
+    rules.contribution.utility = Utility::Course;
+    let calm = Run::start(rules.clone()).finish(|_| false);
+    assert!(calm.log.values().any(|closed| closed.record.phase == Phase::Exploiting));
+    for at in 1..=calm.effects {
+        let run = Run::start(rules.clone()).finish(|effect| effect == at);
+        assert_eq!(run.records(), calm.records(), "killed at effect {at}");
+        assert_eq!(run.federation.course(), calm.federation.course());
+    }
+    assert_eq!(calm.federation.course().values().len(), DIM, "also of the rounds that were not measured");
+    let mut federation = fresh(&rules);
+    for closed in calm.log.values() {
+        federation = federation.replay(&closed.record, closed.received(), None).unwrap();
+    }
+    assert_eq!(federation.course(), calm.federation.course());
+    rules.contribution.utility = Utility::Cosine;
+    let other = Run::start(rules).finish(|_| false);
+    assert!(other.federation.course().values().is_empty(), "nobody asks for it");
+}
+
 #[test]
 fn killed_again_and_again_it_still_ends_as_the_undisturbed_run() {
     let calm = Run::start(rules(SamplerKind::Credit)).finish(|_| false);

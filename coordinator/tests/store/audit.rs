@@ -3,7 +3,8 @@
 use std::ops::RangeInclusive;
 use std::path::Path;
 
-use evenhand_coordinator::federation::{RoundRecord, Tick};
+use evenhand_coordinator::fairness::Utility;
+use evenhand_coordinator::federation::{RoundRecord, Settings, Tick};
 use evenhand_coordinator::store::{FILE, Store, StoreError};
 use evenhand_coordinator::strategy::StrategyKind;
 use evenhand_protocol::codec::EncodedUpdate;
@@ -13,6 +14,7 @@ use redb::{Database, ReadableTable, TableDefinition};
 use tempfile::TempDir;
 
 use super::run::{Kept, rules};
+use super::world::World;
 
 const ROUNDS: TableDefinition<'_, u32, &[u8]> = TableDefinition::new("rounds");
 const UPDATES: TableDefinition<'_, u32, &[u8]> = TableDefinition::new("updates");
@@ -246,16 +248,13 @@ fn updates_that_are_not_kept_are_no_untruth_but_a_gap_is_damage() {
 }
 
 /// The state is sealed against accidents, not against its owner.
-#[test]
-fn a_model_of_a_node_that_is_not_what_the_rounds_led_to_is_named() {
+/// A federation of nine rounds, whose state is then changed by one bit where it holds these numbers.
+fn untrue_state(rules: &Settings, numbers: impl FnOnce(&World) -> Vec<f32>) -> TempDir {
     let folder = TempDir::new().unwrap();
-    let mut rules = rules();
-    rules.federation.strategy = StrategyKind::Standalone;
-    let mut kept = Kept::start(folder.path(), &rules, 0);
+    let mut kept = Kept::start(folder.path(), rules, 0);
     kept.enrol(&["a", "b", "c", "d"]);
     kept.play(9);
-    let own: Vec<u8> =
-        kept.world.last().own[2].values().iter().flat_map(|value| value.to_le_bytes()).collect();
+    let numbers: Vec<u8> = numbers(&kept.world).iter().flat_map(|value| value.to_le_bytes()).collect();
     drop(kept);
     assert_eq!(audited(folder.path()), Ok(9));
     let database = Database::open(folder.path().join(FILE)).unwrap();
@@ -263,14 +262,30 @@ fn a_model_of_a_node_that_is_not_what_the_rounds_led_to_is_named() {
     let mut table = transaction.open_table(FEDERATION).unwrap();
     let mut state = table.get("latest").unwrap().unwrap().value().to_vec();
     state.truncate(state.len() - 32);
-    let place = state.windows(own.len()).position(|part| part == own).unwrap();
+    let place = state.windows(numbers.len()).position(|part| part == numbers).unwrap();
     state[place] ^= 1;
     let digest = Digest::of(&state);
     state.extend_from_slice(&digest.0);
     table.insert("latest", state.as_slice()).unwrap();
     drop(table);
     transaction.commit().unwrap();
-    drop(database);
+    folder
+}
+
+#[test]
+fn a_model_of_a_node_that_is_not_what_the_rounds_led_to_is_named() {
+    let mut rules = rules();
+    rules.federation.strategy = StrategyKind::Standalone;
+    let folder = untrue_state(&rules, |world| world.last().own[2].values().to_vec());
     let named = audited(folder.path()).unwrap_err();
     assert!(named.starts_with("round 10: the model of c in the state"), "{named}");
+}
+
+#[test]
+fn a_course_that_is_not_what_the_updates_led_to_is_named() {
+    let mut rules = rules();
+    rules.contribution.utility = Utility::Course;
+    let folder = untrue_state(&rules, |world| world.federation().course().values().to_vec());
+    let named = audited(folder.path()).unwrap_err();
+    assert!(named.starts_with("round 10: the course in the state"), "{named}");
 }

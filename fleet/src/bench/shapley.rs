@@ -21,7 +21,7 @@ pub struct ShapleyArgs {
     /// Length of an update
     #[arg(long, default_value_t = 104_242)]
     pub dim: usize,
-    /// inner-product, projection, cosine or leave-one-out
+    /// inner-product, projection, course, cosine or leave-one-out
     #[arg(long, default_value = "cosine", value_parser = by_name::<Utility>)]
     pub utility: Utility,
     /// exact, stratified, stratified-independent or permutation
@@ -110,7 +110,7 @@ pub fn run(args: &ShapleyArgs, mut stdout: impl Write) -> Result<(), BenchError>
 fn operations(args: &ShapleyArgs) -> f64 {
     let (nodes, dim) = (args.nodes as f64, args.dim as f64);
     match args.utility {
-        Utility::InnerProduct | Utility::Projection => 4.0 * nodes * dim,
+        utility if utility.is_additive() => 4.0 * nodes * dim,
         _ => nodes * (nodes + 1.0) * dim,
     }
 }

@@ -3,7 +3,8 @@
 use std::io::{BufRead, Write};
 
 use evenhand_coordinator::fairness::{
-    Appraisal, Contributions, Device, Estimator, Utility, Weighting, contributions,
+    Appraisal, Contributions, Course, Device, Estimator, Utility, Weighting, contributions,
+    contributions_on_course,
 };
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -26,6 +27,10 @@ struct Question {
     weighting: Weighting,
     #[serde(default)]
     device: Device,
+    /// Of the utility `course`: where updates have pointed before this round.
+    #[serde(default)]
+    course: Vec<f32>,
+    course_kept: Option<f64>,
     #[serde(default)]
     seed: u64,
 }
@@ -48,11 +53,17 @@ pub fn run(stdin: impl BufRead, stdout: impl Write) -> Result<(), CalcError> {
         standard_error: question.standard_error,
         weighting: question.weighting,
         device: question.device,
+        course_kept: question.course_kept.unwrap_or(defaults.course_kept),
     };
     let updates: Vec<&[f32]> = question.updates.iter().map(Vec::as_slice).collect();
     let mut rng = ChaCha8Rng::seed_from_u64(question.seed);
-    let Contributions { values, standard_errors } =
-        contributions(&updates, &question.weights, &appraisal, &mut rng)?;
+    let Contributions { values, standard_errors } = match question.utility {
+        Utility::Course => {
+            let course = Course::new(question.course);
+            contributions_on_course(&course, &updates, &question.weights, &appraisal)?.0
+        }
+        _ => contributions(&updates, &question.weights, &appraisal, &mut rng)?,
+    };
     super::write(stdout, &Answer { contributions: values, standard_errors })
 }
 
@@ -114,7 +125,7 @@ mod tests {
             (
                 r#"{"updates":[[1]],"weights":[1],"utility":"fame"}"#,
                 "utility: unknown variant `fame`, expected one of `inner-product`, `cosine`, `negative-loss`, \
-                 `accuracy`, `leave-one-out`, `projection`",
+                 `accuracy`, `leave-one-out`, `projection`, `course`",
             ),
             (r#"{"updates":[[1]],"weights":[1],"samples":0}"#, "samples = 0 must be at least 1"),
             (

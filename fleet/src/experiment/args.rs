@@ -90,7 +90,7 @@ pub struct Overrides {
     /// What nodes make of their gradients: none, momentum or adam
     #[arg(long, value_name = "NAME", value_parser = by_name::<Optimiser>)]
     pub optimiser: Option<Optimiser>,
-    /// What a coalition of updates is worth: cosine, projection, inner-product or leave-one-out
+    /// What a coalition of updates is worth: cosine, course, projection, inner-product or leave-one-out
     #[arg(long, value_name = "NAME", value_parser = by_name::<Utility>)]
     pub utility: Option<Utility>,
     /// Nodes drawn in a round
