@@ -258,7 +258,8 @@ impl Driver {
                     self.serve(&packet.topic, missing);
                 }
                 Ok(decoded) => {
-                    self.deliver(LinkEvent::Message { topic: packet.topic, message: decoded }, message.len());
+                    let heard = LinkEvent::Message { topic: packet.topic, message: decoded, retained };
+                    self.deliver(heard, message.len());
                 }
                 Err(error) => self.malformed(packet.topic, retained, error.into()),
             },

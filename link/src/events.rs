@@ -30,6 +30,8 @@ pub enum LinkEvent {
         topic: String,
         /// What.
         message: Message,
+        /// Whether the broker had kept it from before our subscription: whoever said it may be gone.
+        retained: bool,
     },
     /// Somebody sent bytes that are no message for us.
     Malformed {

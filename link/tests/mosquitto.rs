@@ -36,7 +36,7 @@ async fn linked(options: LinkOptions) -> (Outbox, Events) {
 async fn message(events: &mut Events) -> (String, Message) {
     loop {
         match events.next().await.unwrap() {
-            LinkEvent::Message { topic, message } => return (topic, message),
+            LinkEvent::Message { topic, message, .. } => return (topic, message),
             LinkEvent::Malformed { topic, error, .. } => panic!("malformed on {topic}: {error}"),
             LinkEvent::Connected { .. } | LinkEvent::Lost { .. } => {}
         }

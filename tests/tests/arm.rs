@@ -57,7 +57,7 @@ async fn overheard(mut events: Events, federation: FederationId) -> BTreeMap<(u3
     let mut heard = BTreeMap::new();
     while let Some(event) = events.next().await {
         match event {
-            LinkEvent::Message { topic, message: Message::Answer(Answer::Update(update)) } => {
+            LinkEvent::Message { topic, message: Message::Answer(Answer::Update(update)), .. } => {
                 let (node, _) = topic::parse_node(&federation, &topic).unwrap();
                 heard.insert((update.round, node), update);
             }

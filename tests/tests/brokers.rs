@@ -60,7 +60,7 @@ async fn heard(mut events: Events) -> Vec<String> {
     let mut topics = Vec::new();
     while let Some(event) = events.next().await {
         match event {
-            LinkEvent::Message { topic, message } => {
+            LinkEvent::Message { topic, message, .. } => {
                 topics.push(topic);
                 if matches!(&message, Message::Manifest(manifest) if manifest.phase == Phase::Finished) {
                     break;

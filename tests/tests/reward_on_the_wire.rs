@@ -25,7 +25,7 @@ struct Round {
 async fn overheard(mut events: Events) -> Vec<(String, Message)> {
     let mut heard = Vec::new();
     while let Some(event) = events.next().await {
-        let LinkEvent::Message { topic, message } = event else { continue };
+        let LinkEvent::Message { topic, message, .. } = event else { continue };
         let over = matches!(&message, Message::Manifest(manifest) if manifest.phase == Phase::Finished);
         heard.push((topic, message));
         if over {

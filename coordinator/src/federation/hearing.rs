@@ -137,6 +137,13 @@ impl Federation {
         self.shared.unheard = self.shared.roster.names_present().map(|node| (node.clone(), 0)).collect();
     }
 
+    /// What the broker kept of a node does not show that it is still there.
+    pub(super) fn doubt(&mut self, node: NodeId) {
+        if self.shared.roster.contains(&node) {
+            self.shared.unheard.entry(node).or_insert(0);
+        }
+    }
+
     /// The deadline has passed. Whoever has not said a word for some rounds, since the link was restored, is away.
     pub(super) fn expire(&mut self, now: Tick) {
         let Some(round) = self.phase.stage_mut().and_then(Stage::round_mut) else { return };

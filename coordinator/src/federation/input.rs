@@ -30,6 +30,13 @@ pub enum Input {
         /// Which session, and whether it lives.
         status: Status,
     },
+    /// The same as the broker kept it from before: the node may have left since, unheard.
+    Kept {
+        /// Who.
+        node: NodeId,
+        /// Which session, and whether it lived.
+        status: Status,
+    },
     /// A node answered.
     Answer {
         /// Who.

@@ -188,6 +188,10 @@ impl Federation {
         let mut out = Outbox::default();
         match input {
             Input::Status { node, status } => self.status(node, status, now, &mut out),
+            Input::Kept { node, status } => {
+                self.status(node.clone(), status, now, &mut out);
+                self.doubt(node);
+            }
             Input::Answer { node, answer } => self.answer(node, answer, now, &mut out),
             Input::Malformed { node } => self.malformed(node, &mut out),
             Input::Command(command) => self.command(command, &mut out),

@@ -159,7 +159,7 @@ async fn a_federation_enrols_explores_exploits_and_finishes_and_models_reach_onl
     let name = outcome.federation.rules().federation.name.clone();
     let mut seen: BTreeMap<u32, BTreeSet<String>> = BTreeMap::new();
     while let Some(event) = heard.next().await {
-        let LinkEvent::Message { topic, message } = event else { continue };
+        let LinkEvent::Message { topic, message, .. } = event else { continue };
         match message {
             Message::Order(Order::Train(train)) => {
                 let (node, channel) = topic::parse_node(&name, &topic).unwrap();

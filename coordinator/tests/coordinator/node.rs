@@ -111,7 +111,7 @@ impl Actor {
             tokio::select! {
                 event = events.next() => match event.unwrap() {
                     LinkEvent::Connected { .. } => self.be_born().await,
-                    LinkEvent::Message { topic, message } => match message {
+                    LinkEvent::Message { topic, message, .. } => match message {
                         Message::Manifest(manifest) => {
                             if topic.ends_with("/task") {
                                 self.greeting.send_replace(true);

@@ -4,7 +4,7 @@ use evenhand_coordinator::federation::{Command, Fate, Input, Objection, Settings
 use evenhand_protocol::identity::Digest;
 use evenhand_protocol::message::{Answer, Refusal, Why};
 
-use super::world::{DEADLINE_MS, World, knowing, node, settings, update};
+use super::world::{DEADLINE_MS, World, birth, knowing, node, settings, update};
 
 fn exploring(nodes: u32) -> Settings {
     let mut rules = settings(nodes);
@@ -133,6 +133,32 @@ fn who_left_while_nobody_could_say_so_is_away_after_three_rounds_without_a_word(
     world.updates("a", 10, &[1.0]);
     world.updates("b", 10, &[1.0]);
     assert_eq!(world.asked(11), ["a", "b", "c"]);
+}
+
+#[test]
+fn a_birth_that_the_broker_kept_does_not_show_that_a_node_is_still_there() {
+    let rules = exploring(2);
+    let mut world = World::with(rules.clone(), 1, &["a", "b"]);
+    world.restart(rules);
+    for name in ["a", "b"] {
+        world.step(Input::Kept { node: node(name), status: birth(1, None) });
+    }
+    for round in 1..=3 {
+        assert_eq!(world.asked(round).last(), Some(&"b"));
+        world.updates("a", 10, &[1.0]);
+        world.wait();
+    }
+    assert_eq!(world.asked(4), ["a"], "a has answered since");
+    // Kept from before, and yet the first word of a node that is there.
+    world.step(Input::Kept { node: node("b"), status: birth(2, None) });
+    world.updates("a", 10, &[1.0]);
+    assert_eq!(world.asked(5), ["a", "b"]);
+    world.answers("b", Answer::Update(update(5, 10, &[1.0])));
+    for _ in 0..5 {
+        world.updates("a", 10, &[1.0]);
+        world.wait();
+    }
+    assert_eq!(world.asked(10), ["a", "b"], "it was heard: its silence is its own");
 }
 
 #[test]

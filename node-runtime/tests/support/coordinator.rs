@@ -81,7 +81,7 @@ impl Coordinator {
     pub(crate) async fn hear<T>(&mut self, mut wanted: impl FnMut(Message) -> Option<T>) -> T {
         loop {
             match self.events.next().await.expect("the link is open") {
-                LinkEvent::Message { topic, message } => {
+                LinkEvent::Message { topic, message, .. } => {
                     assert_eq!(
                         topic::parse_node(&self.federation, &topic).map(|(node, _)| node),
                         Some(self.node.clone())
