@@ -218,7 +218,7 @@ impl Guest {
             notified.as_mut().enable();
             {
                 let mut hub = locked(&self.hub);
-                if !self.rights.is_node() || !hub.holds_back(&letter.topic) {
+                if !self.rights.is_node() || !hub.holds_back(&letter) {
                     return hub.publish(letter);
                 }
             }

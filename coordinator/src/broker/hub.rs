@@ -95,6 +95,12 @@ impl Session {
         }
     }
 
+    /// Whether there is room for so much. The coordinator has room for one letter in any case, however many share the rest:
+    /// nodes are told that it was taken in.
+    fn takes(&self, bytes: usize, limit: usize) -> bool {
+        self.bytes + bytes <= limit || (self.bytes == 0 && !self.rights.is_node())
+    }
+
     fn next_id(&mut self) -> u16 {
         loop {
             self.last_id = self.last_id.checked_add(1).unwrap_or(1);
@@ -207,6 +213,8 @@ impl Hub {
     fn forget(&mut self, client: &str) {
         if let Some(session) = self.sessions.remove(client) {
             self.figures.waiting_bytes -= session.bytes;
+            // The others have a larger share now.
+            self.room.notify_waiters();
             for filter in session.subscriptions.keys() {
                 self.tree.remove(filter, client);
             }
@@ -256,12 +264,13 @@ impl Hub {
 
     /// Whether a node that would publish there must wait: the coordinator has not taken in what it was
     /// sent. Only nodes are held back, and never by each other, so that nobody waits in a circle.
-    pub(super) fn holds_back(&self, topic: &str) -> bool {
-        let limit = self.session_limit() / 2;
-        self.tree.matching(topic).keys().any(|client| {
+    pub(super) fn holds_back(&self, letter: &Letter) -> bool {
+        let limit = self.session_limit();
+        let bytes = letter.payload.len() + OVERHEAD_BYTES;
+        self.tree.matching(&letter.topic).keys().any(|client| {
             self.sessions.get(client).is_some_and(|session| {
-                let taken_in = session.bytes <= limit;
-                !taken_in && session.connection.is_some() && !session.rights.is_node()
+                let full = session.bytes > limit / 2 || !session.takes(bytes, limit);
+                full && session.connection.is_some() && !session.rights.is_node()
             })
         })
     }
@@ -288,7 +297,7 @@ impl Hub {
         }
         let delivery = Delivery { letter, qos, kept, id: 0, again: false };
         let bytes = delivery.bytes();
-        if session.bytes + bytes > limit {
+        if !session.takes(bytes, limit) {
             self.figures.dropped += 1;
             if !std::mem::replace(&mut session.dropping, true) {
                 tracing::warn!(%client, waiting_bytes = session.bytes, "queue full; messages are dropped");
@@ -346,7 +355,7 @@ impl Hub {
         let left = session.bytes;
         self.figures.waiting_bytes -= bytes;
         let limit = self.session_limit();
-        if limit > before || (left + bytes > limit / 2 && left <= limit / 2) {
+        if limit > before || left == 0 || (left + bytes > limit / 2 && left <= limit / 2) {
             self.room.notify_waiters();
         }
     }
@@ -378,5 +387,47 @@ mod tests {
         let taken = hub.take(&ticket, 1000).unwrap();
         let seen: Vec<&[u8]> = taken.iter().map(|delivery| &delivery.letter.payload[..]).collect();
         assert_eq!(seen, [b"a"]);
+    }
+
+    fn letter(topic: &str, bytes: usize) -> Letter {
+        Letter { topic: topic.into(), payload: vec![0; bytes].into(), qos: QoS::AtLeastOnce, retain: false }
+    }
+
+    /// A coordinator whose share of the room is less than one letter: what nodes are told was taken in must not be lost.
+    #[test]
+    fn a_letter_that_is_longer_than_a_share_is_taken_or_held_back_but_not_dropped() {
+        let mut options = BrokerOptions::new(SocketAddr::from(([127, 0, 0, 1], 0)), Access::Open);
+        (options.session_bytes_max, options.waiting_bytes_max) = (10_000, 1);
+        let mut hub = Hub::new(&options);
+        let (sleeper, _) = hub.connect("sleeper", false, None, Rights::All).unwrap();
+        hub.subscribe(&sleeper, "b", QoS::AtLeastOnce);
+        hub.publish(letter("b", 1));
+        hub.disconnect(&sleeper, true);
+        let (coordinator, _) = hub.connect("coordinator", true, None, Rights::All).unwrap();
+        hub.subscribe(&coordinator, "a", QoS::AtLeastOnce);
+        for _ in 0..3 {
+            let update = letter("a", 5000);
+            assert!(!hub.holds_back(&update));
+            hub.publish(update);
+            assert!(hub.holds_back(&letter("a", 5000)));
+            let taken = hub.take(&coordinator, 10_000).unwrap();
+            assert_eq!(taken.len(), 1);
+            hub.acknowledge(&coordinator, taken[0].id);
+        }
+        assert_eq!(hub.figures().dropped, 0);
+    }
+
+    #[tokio::test]
+    async fn who_was_held_back_is_told_when_a_forgotten_session_leaves_room() {
+        let options = BrokerOptions::new(SocketAddr::from(([127, 0, 0, 1], 0)), Access::Open);
+        let mut hub = Hub::new(&options);
+        let (sleeper, _) = hub.connect("sleeper", false, None, Rights::All).unwrap();
+        hub.disconnect(&sleeper, true);
+        let room = Arc::clone(&hub.room);
+        let told = room.notified();
+        tokio::pin!(told);
+        told.as_mut().enable();
+        hub.connect("sleeper", true, None, Rights::All).unwrap();
+        told.await;
     }
 }
