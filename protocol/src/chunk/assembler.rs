@@ -23,14 +23,15 @@ const OVERHEAD_BYTES: usize = 128;
 /// Collects chunks into messages.
 ///
 /// Time is whatever growing number of milliseconds the caller passes. A sender's newest transfers
-/// supersede its oldest; if all senders together hold too much, those of the sender that holds most are
-/// dropped, so that nobody can push others out.
+/// supersede its oldest; if all senders together hold too much, those of the sender that announced most are
+/// dropped, so that nobody can push out those who want less.
 #[derive(Debug)]
 pub struct Assembler {
     limits: Limits,
     patience_ms: u64,
     senders: BTreeMap<String, Sender>,
     bytes: usize,
+    begun: u64,
 }
 
 #[derive(Debug, Default)]
@@ -40,6 +41,8 @@ struct Sender {
     /// The transfer that was completed last: its late chunks are repetitions, not the start of another.
     completed: Option<TransferId>,
     touched_ms: u64,
+    /// When the oldest of them was begun, counted in transfers of all.
+    began: u64,
 }
 
 #[derive(Debug)]
@@ -74,7 +77,7 @@ impl Open {
 impl Assembler {
     /// An assembler that asks for missing chunks after `patience_ms` without progress.
     pub fn new(limits: Limits, patience_ms: u64) -> Self {
-        Self { limits, patience_ms: patience_ms.max(1), senders: BTreeMap::new(), bytes: 0 }
+        Self { limits, patience_ms: patience_ms.max(1), senders: BTreeMap::new(), bytes: 0, begun: 0 }
     }
 
     /// Takes in one packet of `sender`; the message, if this completes one.
@@ -102,10 +105,14 @@ impl Assembler {
             from.completed = None;
         }
 
+        if from.open.is_empty() {
+            self.begun += 1;
+            from.began = self.begun;
+        }
         let before = from.cost();
         let complete = from.take_in(header, part, now_ms, self.limits.open_transfers_max);
         self.bytes = self.bytes + from.cost() - before;
-        self.drop_largest(sender);
+        self.drop_largest(now_ms);
         complete.map(|message| verified(header.transfer, Cow::Owned(message))).transpose()
     }
 
@@ -157,12 +164,15 @@ impl Assembler {
         Ok(())
     }
 
-    /// Frees memory at the cost of whoever holds most; of those who hold the same, whoever was silent longest, the
-    /// present sender last of all.
-    fn drop_largest(&mut self, present: &str) {
+    /// Frees memory at the cost of whoever wants most. Of those who want the same, whoever stood still too long goes first,
+    /// longest first; then whoever began last: if those who are ahead went, or took turns, nobody would finish.
+    fn drop_largest(&mut self, now_ms: u64) {
+        let stalled = |from: &Sender| now_ms.saturating_sub(from.touched_ms) >= self.patience_ms;
         while self.bytes > self.limits.open_bytes_max {
-            let burden =
-                |(name, from): &(&String, &Sender)| (from.cost(), *name != present, Reverse(from.touched_ms));
+            let burden = |(_, from): &(&String, &Sender)| {
+                let silent_since = stalled(from).then_some(Reverse(from.touched_ms));
+                (from.announced(), silent_since, from.began)
+            };
             let Some(name) = self.senders.iter().max_by_key(burden).map(|(name, _)| name.clone()) else {
                 return;
             };
@@ -173,6 +183,11 @@ impl Assembler {
 }
 
 impl Sender {
+    /// Bytes that its unfinished transfers will have, as it says; never less than what they hold.
+    fn announced(&self) -> usize {
+        self.open.iter().map(|open| open.header.total as usize).sum()
+    }
+
     /// What its unfinished transfers cost.
     fn cost(&self) -> usize {
         self.open.iter().map(|open| open.cost).sum()

@@ -164,15 +164,42 @@ fn who_holds_most_cannot_push_others_out() {
 }
 
 #[test]
-fn of_those_who_hold_the_same_memory_is_taken_from_whoever_was_silent_longest() {
+fn of_those_who_want_the_same_memory_is_taken_from_whoever_was_silent_longest() {
     let limits = Limits { open_bytes_max: 2000, ..Limits::default() };
     let mut assembler = Assembler::new(limits, PATIENCE_MS);
-    for (now_ms, sender) in (0..).zip(["a", "b", "c", "d", "e", "f", "g", "h"]) {
+    for (now_ms, sender) in (0..).step_by(PATIENCE_MS as usize).zip(["a", "b", "c", "d", "e", "f", "g", "h"])
+    {
         let packet = transfer(1, 300).chunk(0).unwrap();
         assembler.accept(sender, &packet, now_ms).unwrap();
     }
     assert!(assembler.missing("a").is_empty());
     assert!(!assembler.missing("h").is_empty());
+}
+
+/// More senders at once than there is memory for, each with as much to say: some must get through.
+#[test]
+fn where_all_want_the_same_some_finish() {
+    let limits = Limits { open_bytes_max: 20_000, ..Limits::default() };
+    let mut assembler = Assembler::new(limits, PATIENCE_MS);
+    let transfers: Vec<_> = (1..=12).map(|number| transfer(number, 3000)).collect();
+    let mut finished = std::collections::BTreeSet::new();
+    let mut now_ms = 0;
+    for _pass in 0..6 {
+        for index in 0..transfers[0].count() {
+            for (sender, transfer) in transfers.iter().enumerate() {
+                if finished.contains(&sender) {
+                    continue;
+                }
+                now_ms += 1;
+                let packet = transfer.chunk(index).unwrap();
+                if assembler.accept(&format!("node-{sender}"), &packet, now_ms).unwrap().is_some() {
+                    finished.insert(sender);
+                }
+            }
+        }
+    }
+    println!("{} of {} finished", finished.len(), transfers.len());
+    assert!(finished.len() >= transfers.len() / 2, "nobody gets in anybody's way for ever");
 }
 
 #[test]
