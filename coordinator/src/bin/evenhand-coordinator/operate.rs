@@ -1,8 +1,8 @@
 //! What an operator does with a state folder, whether a coordinator runs on it or not.
 
-use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -10,10 +10,9 @@ use anyhow::anyhow;
 use evenhand_coordinator::control::{self, ControlError, Request, Status};
 use evenhand_coordinator::federation::Command;
 use evenhand_coordinator::report::{self, outcome::Outcome};
-use evenhand_coordinator::store::{Store, StoreError};
+use evenhand_coordinator::store::{FILE, Store, StoreError};
 use evenhand_models::{LoadOptions, Model};
 use evenhand_protocol::exit::Exit;
-use tempfile::TempDir;
 
 use super::{Failure, print};
 
@@ -88,8 +87,19 @@ pub(super) fn backup(state: &Path, to: &Path) -> Result<(), Failure> {
     match open(state)? {
         Opened::Ours(store) => store.back_up(to)?,
         Opened::Running(_) => {
-            let to = std::path::absolute(to).map_err(|error| Failure::new(Exit::Usage, error))?;
-            control::ask(state, &Request::Backup(to))?;
+            let to = absolute(to)?;
+            control::ask(state, &Request::Backup(to.clone()))?;
+            // The coordinator may see other folders under the same names, as a service with a /tmp of its own does.
+            if !to.join(FILE).exists() {
+                return Err(Failure::new(
+                    Exit::Usage,
+                    anyhow!(
+                        "the coordinator has copied its state to a {} that only it can see; name a folder in {}",
+                        to.display(),
+                        state.display()
+                    ),
+                ));
+            }
         }
     }
     print(format_args!("copied to {}\n", to.display()))
@@ -127,17 +137,33 @@ pub(super) fn claim(state: &Path, open: impl Fn() -> Result<Store, StoreError>) 
 }
 
 /// The state for reading: itself, or a copy of what a running coordinator has.
-fn at_rest(state: &Path) -> Result<(Store, Option<TempDir>), Failure> {
+fn at_rest(state: &Path) -> Result<(Store, Option<Copy>), Failure> {
     match open(state)? {
         Opened::Ours(store) => Ok((store, None)),
         Opened::Running(_) => {
-            let private = Permissions::from_mode(0o700);
-            let copy = tempfile::Builder::new().permissions(private).tempdir();
-            let copy = copy.map_err(|error| Failure::new(Exit::Data, error))?;
-            control::ask(state, &Request::Backup(copy.path().to_owned()))?;
-            Ok((Store::open(copy.path())?, Some(copy)))
+            let copy = Copy(absolute(state)?.join(format!("copy-{}", std::process::id())));
+            control::ask(state, &Request::Backup(copy.0.clone()))?;
+            Ok((Store::open(&copy.0)?, Some(copy)))
         }
     }
+}
+
+/// A copy of the state that is removed after use. It lies with the state: no other folder is sure to be writable for the
+/// coordinator, readable for us and private.
+struct Copy(PathBuf);
+
+impl Drop for Copy {
+    fn drop(&mut self) {
+        if let Err(error) = fs::remove_dir_all(&self.0)
+            && error.kind() != ErrorKind::NotFound
+        {
+            tracing::warn!(%error, "cannot remove {}", self.0.display());
+        }
+    }
+}
+
+fn absolute(path: &Path) -> Result<PathBuf, Failure> {
+    std::path::absolute(path).map_err(|error| Failure::new(Exit::Usage, error))
 }
 
 /// Writes all of a file or nothing.
