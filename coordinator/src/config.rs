@@ -119,9 +119,17 @@ pub enum ConfigError {
     /// Its values contradict each other.
     #[error(transparent)]
     Rule(#[from] RuleError),
+    /// A password for nobody.
+    #[error(
+        "broker.password_file is for another broker, and broker.url = \"embedded\" needs none; remove it, or name the broker in broker.url"
+    )]
+    OwnPassword,
+    /// Who we are is said twice.
+    #[error("broker.url names a user and broker.password_file belongs to broker.username; give one of them")]
+    TwoNames,
     /// Nothing to score models on.
     #[error(
-        "contribution.utility = \"{utility}\" scores models on validation data, of which this program has none; set \"cosine\" or \"projection\""
+        "contribution.utility = \"{utility}\" scores models on validation data, of which this program has none; set \"cosine\" or \"course\""
     )]
     Unscored {
         /// As written.

@@ -93,6 +93,9 @@ impl BrokerConfig {
             return Err(ConfigError::Payload(self.payload_bytes_max));
         }
         if self.url == EMBEDDED {
+            if self.password_file.is_some() {
+                return Err(ConfigError::OwnPassword);
+            }
             return Ok(BrokerChoice::Embedded { listen: self.listen, access: self.access(federation)? });
         }
         let files = TlsFiles {
@@ -108,6 +111,9 @@ impl BrokerConfig {
     fn external(&self) -> Result<Broker, ConfigError> {
         let broker = Broker::parse(&self.url)?;
         let Some(path) = &self.password_file else { return Ok(broker) };
+        if broker.user().is_some() {
+            return Err(ConfigError::TwoNames);
+        }
         let password = std::fs::read_to_string(path)
             .map_err(|source| ConfigError::Read { path: path.clone(), source })?;
         Ok(broker.with_credentials(&self.username, password.trim_end_matches(['\r', '\n'])))

@@ -59,6 +59,8 @@ fn unknown_settings_and_wrong_values_are_named() {
     assert!(error("[training]\ncodec = \"zip\"").contains("unknown codec"));
     assert!(error("[broker]\nurl = \"http://x\"").starts_with("broker.url: "));
     assert!(error("[broker]\nurl = \"mqtt://h\"\npassword_file = \"none\"").starts_with("cannot read none"));
+    assert!(error("[broker]\nurl = \"mqtt://alice@h\"\npassword_file = \"none\"").contains("names a user"));
+    assert!(error("[broker]\npassword_file = \"none\"").contains("broker.url = \"embedded\" needs none"));
     assert!(error("[broker]\nsecret_file = \"none\"").starts_with("broker.secret_file: cannot read none"));
     assert!(error("[broker]\nurl = \"mqtts://x\"\nca_file = \"none.pem\"").contains("none.pem"));
     assert!(
