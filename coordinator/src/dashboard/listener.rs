@@ -46,7 +46,10 @@ impl Listener for Patient {
                     // Only latency suffers without it.
                     let _slower = stream.set_nodelay(true);
                     let idle = Box::pin(time::sleep(self.patience));
-                    return (Connection { stream, idle, patience: self.patience, _seat: seat }, peer);
+                    return (
+                        Connection { stream, idle, patience: self.patience, asked: false, _seat: seat },
+                        peer,
+                    );
                 }
                 Err(error) if is_of_the_peer(&error) => {}
                 Err(error) => {
@@ -68,11 +71,13 @@ fn is_of_the_peer(error: &io::Error) -> bool {
 }
 
 /// A connection that fails when its peer has not been told anything for too long: it does not read, or does not come to the
-/// end of its request. What it says alone keeps no seat.
+/// end of its request. A request has its time from its first byte on; what follows of it keeps no seat.
 pub(super) struct Connection {
     stream: TcpStream,
     idle: Pin<Box<Sleep>>,
     patience: Duration,
+    /// Whether something was read since the last answer.
+    asked: bool,
     _seat: OwnedSemaphorePermit,
 }
 
@@ -92,9 +97,14 @@ impl Connection {
         done: Poll<io::Result<usize>>,
     ) -> Poll<io::Result<usize>> {
         if done.is_ready() {
-            self.idle.as_mut().reset(Instant::now() + self.patience);
+            self.asked = false;
+            self.give_time();
         }
         self.watched(context, done)
+    }
+
+    fn give_time(&mut self) {
+        self.idle.as_mut().reset(Instant::now() + self.patience);
     }
 }
 
@@ -104,7 +114,11 @@ impl AsyncRead for Connection {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
         let done = Pin::new(&mut self.stream).poll_read(context, buffer);
+        if buffer.filled().len() > before && !std::mem::replace(&mut self.asked, true) {
+            self.give_time();
+        }
         self.watched(context, done)
     }
 }
