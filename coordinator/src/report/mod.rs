@@ -100,7 +100,7 @@ fn tiles(page: &mut String, outcome: &Outcome, figures: &Figures) {
     );
     let time = (
         format!("{:.1} s", figures.seconds_training),
-        format!("{:.2} s in the fairness mechanism", figures.seconds_fairness),
+        format!("{:.2} s closing rounds", figures.seconds_fairness),
     );
     let words = outcome.teller.words();
     let fair = "Pearson; 1 is perfectly fair";

@@ -278,7 +278,7 @@ impl Machine {
                         if let Effect::Publish { node, dispatch: Dispatch::Refused { round, refusal } } =
                             &word
                         {
-                            tracing::warn!(%node, round, ?refusal, "refused");
+                            tracing::warn!(%node, round, refusal = refusal.name(), "refused");
                         }
                         words.push(word);
                     }

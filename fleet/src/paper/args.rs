@@ -48,7 +48,7 @@ pub enum TableName {
     Heterogeneity,
     /// Share of the noisier half that is found in the lower half of the standings, and how well these follow ζ
     Recall,
-    /// Seconds in training and in the fairness mechanism
+    /// Seconds in training and in closing rounds
     Time,
     /// All of them
     All,
