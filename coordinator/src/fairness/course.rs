@@ -1,8 +1,11 @@
 //! The utility `course`: whose updates point where all have been going.
 
+use std::sync::Arc;
+
+use evenhand_protocol::bytes::f32s;
 use pulp::Arch;
 use rayon::prelude::*;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::additive::{Dot, SquaredNorm, add, exactly};
 use super::error::FairnessError;
@@ -14,12 +17,16 @@ const BLOCK: usize = 2048;
 
 /// d_{t−1}: where the updates of the rounds so far have pointed, earlier ones counting less; nowhere before the first.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Course(#[serde(with = "evenhand_protocol::bytes::f32s")] Vec<f32>);
+pub struct Course(#[serde(serialize_with = "f32s::serialize", deserialize_with = "shared")] Arc<[f32]>);
+
+fn shared<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<[f32]>, D::Error> {
+    f32s::deserialize(deserializer).map(Into::into)
+}
 
 impl Course {
     /// A course that was taken down elsewhere.
     pub fn new(values: Vec<f32>) -> Self {
-        Self(values)
+        Self(values.into())
     }
 
     /// Its values; none before the first round.

@@ -94,6 +94,18 @@ mod tests {
     }
 
     #[test]
+    fn a_course_is_as_by_hand() {
+        // Half of (8, 0), and (1.5, 1): the first sees (4, 1), the second sees (5.5, 0), at right angles to it.
+        let answer = ask(
+            &Shapley,
+            r#"{"updates":[[3,0],[0,2]],"weights":[0.5,0.5],"utility":"course","course":[8,0],"course_kept":0.5}"#,
+        );
+        let values = answer["contributions"].as_array().unwrap();
+        assert!((values[0].as_f64().unwrap() - 0.5f64.sqrt()).abs() < 1e-12, "{answer}");
+        assert_eq!(values[1], 0.0);
+    }
+
+    #[test]
     fn the_seed_decides_a_sampled_answer() {
         let of = |seed: u32| {
             let question = format!(
@@ -126,6 +138,10 @@ mod tests {
                 r#"{"updates":[[1]],"weights":[1],"utility":"fame"}"#,
                 "utility: unknown variant `fame`, expected one of `inner-product`, `cosine`, `negative-loss`, \
                  `accuracy`, `leave-one-out`, `projection`, `course`",
+            ),
+            (
+                r#"{"updates":[[1,2]],"weights":[1],"utility":"course","course":[1]}"#,
+                "course has 1 values, expected 2",
             ),
             (r#"{"updates":[[1]],"weights":[1],"samples":0}"#, "samples = 0 must be at least 1"),
             (
