@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use clap::ValueEnum;
+use evenhand_coordinator::fairness::Utility;
 use evenhand_fleet::corruption::Corruption;
 use evenhand_fleet::data::{self, DataError, Dataset, Request};
 use evenhand_fleet::experiment::setup::{AsPublished, Contender, Setup};
@@ -47,6 +48,12 @@ fn published(dataset: Dataset, corruption: Corruption, contender: Contender) -> 
 fn cleaner_points_are_rewarded_on_made_up_data() {
     let setup = published(Dataset::Synthetic, Corruption::FeatureNoise, Contender::EvenhandCredit);
     assert_fair_unless_shuffled(&setup, None, 11..16);
+}
+
+#[test]
+fn cleaner_points_are_rewarded_by_the_course_as_well() {
+    let setup = published(Dataset::Synthetic, Corruption::FeatureNoise, Contender::EvenhandCredit);
+    assert_fair_unless_shuffled(&Setup { utility: Utility::Course, ..setup }, None, 11..16);
 }
 
 #[test]
