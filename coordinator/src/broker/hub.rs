@@ -352,10 +352,10 @@ impl Hub {
         let before = self.session_limit();
         let Some(session) = self.session_mut(ticket) else { return };
         session.bytes -= bytes;
-        let left = session.bytes;
+        let (left, holds) = (session.bytes, !session.rights.is_node());
         self.figures.waiting_bytes -= bytes;
         let limit = self.session_limit();
-        if limit > before || left == 0 || (left + bytes > limit / 2 && left <= limit / 2) {
+        if limit > before || holds && (left == 0 || (left + bytes > limit / 2 && left <= limit / 2)) {
             self.room.notify_waiters();
         }
     }

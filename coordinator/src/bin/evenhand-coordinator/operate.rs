@@ -137,11 +137,11 @@ pub(super) fn claim(state: &Path, open: impl Fn() -> Result<Store, StoreError>) 
 }
 
 /// The state for reading: itself, or a copy of what a running coordinator has.
-fn at_rest(state: &Path) -> Result<(Store, Option<Copy>), Failure> {
+fn at_rest(state: &Path) -> Result<(Store, Option<StateCopy>), Failure> {
     match open(state)? {
         Opened::Ours(store) => Ok((store, None)),
         Opened::Running(_) => {
-            let copy = Copy(absolute(state)?.join(format!("copy-{}", std::process::id())));
+            let copy = StateCopy(absolute(state)?.join(format!("copy-{}", std::process::id())));
             control::ask(state, &Request::Backup(copy.0.clone()))?;
             Ok((Store::open(&copy.0)?, Some(copy)))
         }
@@ -150,9 +150,9 @@ fn at_rest(state: &Path) -> Result<(Store, Option<Copy>), Failure> {
 
 /// A copy of the state that is removed after use. It lies with the state: no other folder is sure to be writable for the
 /// coordinator, readable for us and private.
-struct Copy(PathBuf);
+struct StateCopy(PathBuf);
 
-impl Drop for Copy {
+impl Drop for StateCopy {
     fn drop(&mut self) {
         if let Err(error) = fs::remove_dir_all(&self.0)
             && error.kind() != ErrorKind::NotFound
