@@ -30,6 +30,13 @@ pub(super) struct Letter {
     pub(super) retain: bool,
 }
 
+impl Letter {
+    /// What it costs while it waits.
+    fn bytes(&self) -> usize {
+        self.payload.len() + OVERHEAD_BYTES
+    }
+}
+
 /// A letter on its way to one client.
 #[derive(Debug, Clone)]
 pub(super) struct Delivery {
@@ -45,7 +52,7 @@ pub(super) struct Delivery {
 
 impl Delivery {
     fn bytes(&self) -> usize {
-        self.letter.payload.len() + OVERHEAD_BYTES
+        self.letter.bytes()
     }
 }
 
@@ -266,10 +273,9 @@ impl Hub {
     /// sent. Only nodes are held back, and never by each other, so that nobody waits in a circle.
     pub(super) fn holds_back(&self, letter: &Letter) -> bool {
         let limit = self.session_limit();
-        let bytes = letter.payload.len() + OVERHEAD_BYTES;
         self.tree.matching(&letter.topic).keys().any(|client| {
             self.sessions.get(client).is_some_and(|session| {
-                let full = session.bytes > limit / 2 || !session.takes(bytes, limit);
+                let full = session.bytes > limit / 2 || !session.takes(letter.bytes(), limit);
                 full && session.connection.is_some() && !session.rights.is_node()
             })
         })
