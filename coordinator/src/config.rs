@@ -10,13 +10,13 @@ use evenhand_models::{LoadOptions, Model, ModelError, shipped};
 use evenhand_protocol::identity::{Digest, NodeId};
 use serde::{Deserialize, Serialize};
 
-use crate::broker::{COORDINATOR, SecretError};
+use evenhand_broker::{COORDINATOR, SecretError};
 use crate::dashboard::{DashboardError, DashboardOptions, Token};
-use crate::fairness::{Appraisal, FairnessError};
-use crate::federation::{
+use evenhand_fairness::{Appraisal, FairnessError};
+use evenhand_federation::{
     Admission, Blueprint, Exploitation, Exploration, General, RuleError, Rules, Settings, Training,
 };
-use crate::strategy::Baseline;
+use evenhand_federation::strategy::Baseline;
 
 pub use self::broker::{AccessConfig, BrokerChoice, BrokerConfig};
 

@@ -1,7 +1,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use evenhand_coordinator::federation::{Cause, RuleError};
+use evenhand_federation::{Cause, RuleError};
 use evenhand_coordinator::shell::ShellError;
 use evenhand_coordinator::store::StoreError;
 use evenhand_link::{BrokerError, LinkError};

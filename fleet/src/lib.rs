@@ -24,5 +24,5 @@ pub mod transport;
 pub mod watch;
 
 pub use error::FleetError;
-pub use evenhand_coordinator::report;
-pub use evenhand_coordinator::report::outcome;
+pub use evenhand_report as report;
+pub use evenhand_report::outcome;

@@ -1,6 +1,6 @@
 //! The rules that every simulated federation takes from its settings.
 
-use evenhand_coordinator::federation::{self, Admission, Exploitation, Exploration, General};
+use evenhand_federation::{self, Admission, Exploitation, Exploration, General};
 use evenhand_protocol::identity::FederationId;
 
 use crate::outcome::Settings;

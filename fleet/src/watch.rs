@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::sync::Arc;
 
-use evenhand_coordinator::federation::Closed;
+use evenhand_federation::Closed;
 use evenhand_protocol::message::Phase;
 
 use crate::FleetError;

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use clap::ValueEnum;
-use evenhand_coordinator::fairness::Utility;
+use evenhand_fairness::Utility;
 use evenhand_fleet::corruption::Corruption;
 use evenhand_fleet::data::{self, DataError, Dataset, Request};
 use evenhand_fleet::experiment::setup::{AsPublished, Contender, Setup};

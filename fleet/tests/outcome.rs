@@ -3,7 +3,7 @@
 
 mod support;
 
-use evenhand_coordinator::fairness::{Sampler, SamplerKind, sampling_probabilities};
+use evenhand_fairness::{Sampler, SamplerKind, sampling_probabilities};
 use evenhand_fleet::outcome::Ended;
 use evenhand_fleet::table;
 use rand::seq::SliceRandom;

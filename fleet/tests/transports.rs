@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use clap::ValueEnum;
-use evenhand_coordinator::strategy::StrategyKind;
+use evenhand_federation::strategy::StrategyKind;
 use evenhand_fleet::demo::{self, DemoArgs, Plan, Transport};
 use evenhand_fleet::outcome::{Ended, Figures};
 use evenhand_fleet::progress::{Progress, Style};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use evenhand_coordinator::federation::{Closed, Federation};
+use evenhand_federation::{Closed, Federation};
 use evenhand_coordinator::shell::{Connection, Coordinator, Outcome, Report};
 use evenhand_fleet::demo::{DemoArgs, Plan};
 use evenhand_fleet::transport::Fleet;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use evenhand_coordinator::federation::{
+use evenhand_federation::{
     Blueprint, Fate, Federation, Judgement, NodeRound, RoundRecord, Rules, Settings, Tick,
 };
 use evenhand_coordinator::view::View;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use evenhand_coordinator::broker::COORDINATOR;
+use evenhand_broker::COORDINATOR;
 use evenhand_coordinator::config::{BrokerChoice, Config};
 use evenhand_coordinator::shell::Connection;
 use evenhand_fleet::transport::Fleet;

@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use evenhand_coordinator::broker::COORDINATOR;
-use evenhand_coordinator::federation::{Fate, NodeRound, Rules};
+use evenhand_broker::COORDINATOR;
+use evenhand_federation::{Fate, NodeRound, Rules};
 use evenhand_coordinator::shell::Connection;
 use evenhand_link::{Broker, Link, LinkOptions};
 use evenhand_protocol::message::Phase;

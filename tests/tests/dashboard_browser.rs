@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
 use evenhand_coordinator::dashboard::{Board, Dashboard, DashboardOptions, Heeded, Token};
-use evenhand_coordinator::federation::{Command, Objection};
+use evenhand_federation::{Command, Objection};
 use evenhand_coordinator::view::View;
 use evenhand_tests::browser::Browser;
 use evenhand_tests::{artefacts, synthetic};

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use evenhand_coordinator::federation::Closed;
+use evenhand_federation::Closed;
 use evenhand_fleet::demo::{DemoArgs, Plan};
 use evenhand_fleet::transport::Interrupt;
 use evenhand_fleet::transport::mqtt::{self, Meeting};

@@ -8,7 +8,7 @@ use evenhand_protocol::identity::{FederationId, NodeId};
 use serde::{Deserialize, Serialize};
 
 use super::ConfigError;
-use crate::broker::{Access, COORDINATOR, Secret};
+use evenhand_broker::{Access, COORDINATOR, Secret};
 
 /// How nodes are reached.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -15,7 +15,7 @@ pub use self::client::{ControlError, ask, runs};
 pub use self::server::Server;
 pub use self::status::{NodeStatus, Status};
 
-use crate::federation::Command;
+use evenhand_federation::Command;
 
 /// Where the socket of a state folder is.
 pub fn socket(folder: &Path) -> PathBuf {

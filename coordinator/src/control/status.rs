@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::federation::{Federation, RoundRecord};
+use evenhand_federation::{Federation, RoundRecord};
 
 /// A federation at one moment, running or not.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

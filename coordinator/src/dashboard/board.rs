@@ -6,7 +6,7 @@ use bytes::Bytes;
 use serde::Serialize;
 use tokio::sync::watch;
 
-use crate::federation::Federation;
+use evenhand_federation::Federation;
 use crate::shell::{Handle, Report, Witness};
 use crate::view::View;
 

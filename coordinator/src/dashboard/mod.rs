@@ -30,7 +30,7 @@ pub use self::routes::paths;
 
 use self::listener::Patient;
 use self::routes::App;
-use crate::federation::Command;
+use evenhand_federation::Command;
 use crate::shell::Unheeded;
 
 /// How long the last words may take to reach the browsers.

@@ -21,7 +21,7 @@ use super::assets::ASSETS;
 use super::board::{Board, json as encoded};
 use super::gate::{self, Token};
 use super::{Commander, DashboardOptions, events, metrics};
-use crate::federation::{Command, Objection};
+use evenhand_federation::{Command, Objection};
 use crate::shell::Unheeded;
 
 /// The largest body of a command.

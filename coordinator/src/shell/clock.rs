@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant, SystemTime};
 
-use crate::federation::Tick;
+use evenhand_federation::Tick;
 
 /// Milliseconds since 1970 when the program started, counted on by a clock that does not jump.
 #[derive(Debug, Clone, Copy)]

@@ -4,7 +4,7 @@ use evenhand_link::LinkError;
 use evenhand_protocol::exit::Exit;
 
 use super::keeper::KeepError;
-use crate::federation::Objection;
+use evenhand_federation::Objection;
 
 /// Why a command came to nothing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::federation::{Closed, Saved};
+use evenhand_federation::{Closed, Saved};
 
 /// Makes the state durable, so that a coordinator that is killed can go on.
 pub trait Keeper: Send {

@@ -7,7 +7,7 @@ use evenhand_protocol::identity::{FederationId, NodeId};
 use evenhand_protocol::message::{Message, Refusal};
 use evenhand_protocol::topic::{self, Channel};
 
-use crate::federation::{Dispatch, Effect};
+use evenhand_federation::{Dispatch, Effect};
 
 /// Letters in order, of each kind at most one to each node: a newer one takes the place of one that was not sent yet.
 /// However much nodes ask for, no more than that can wait.

@@ -9,7 +9,7 @@ use evenhand_protocol::message::Message;
 use evenhand_protocol::topic::{self, Channel};
 
 use super::letters::Letters;
-use crate::federation::{Effect, Input};
+use evenhand_federation::{Effect, Input};
 
 /// Topics that are swept at most; a broker whose rules forbid it may drop the link for each.
 const SWEPT_MAX: usize = 1000;

@@ -33,7 +33,7 @@ pub use self::witness::Witness;
 
 use self::clock::Clock;
 use self::mail::Mail;
-use crate::federation::{Closed, Command, Dispatch, Effect, Federation, Input};
+use evenhand_federation::{Closed, Command, Dispatch, Effect, Federation, Input};
 
 /// Inputs stepped at a time: enough to make good use of a trip to the blocking thread.
 const BATCH: usize = 256;

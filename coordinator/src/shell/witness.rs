@@ -1,7 +1,7 @@
 //! Who watches.
 
 use super::Report;
-use crate::federation::Federation;
+use evenhand_federation::Federation;
 
 /// Shows others how the federation stands. It is called between steps and must not take long.
 pub trait Witness: Send {

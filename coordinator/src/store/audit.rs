@@ -7,7 +7,7 @@ use evenhand_protocol::identity::Digest;
 
 use super::log::missing;
 use super::{Store, StoreError, key, restored};
-use crate::federation::{Difference, Federation, RoundRecord, Weights};
+use evenhand_federation::{Difference, Federation, RoundRecord, Weights};
 
 /// What an audit found.
 #[derive(Debug, Clone, PartialEq)]

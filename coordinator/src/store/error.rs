@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use evenhand_protocol::exit::Exit;
 
-use crate::federation::{RestoreError, RuleError};
+use evenhand_federation::{RestoreError, RuleError};
 
 /// Why a state folder is of no use.
 #[derive(Debug, thiserror::Error)]

@@ -5,7 +5,7 @@ use redb::{ReadOnlyTable, ReadTransaction, ReadableDatabase, ReadableTable, Writ
 use serde::de::DeserializeOwned;
 
 use super::{ANCHORS, ROUNDS, RULES, Store, StoreError, UPDATES, sealed};
-use crate::federation::{Closed, RoundRecord, Rules, Saved};
+use evenhand_federation::{Closed, RoundRecord, Rules, Saved};
 
 /// The log as it was when it was opened; rounds that end later do not show.
 pub struct Log {

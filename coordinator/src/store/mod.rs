@@ -34,7 +34,7 @@ use self::guard::{Guarded, sound};
 pub use self::error::StoreError;
 pub use self::log::Log;
 
-use crate::federation::{Closed, Federation, RestoreError, Rules, Saved};
+use evenhand_federation::{Closed, Federation, RestoreError, Rules, Saved};
 use crate::shell::{KeepError, Keeper};
 
 /// The file in the state folder.

@@ -25,7 +25,7 @@ pub use self::round::RoundPoint;
 
 use self::history::{Axis, Series};
 use self::node::NodeView;
-use crate::federation::{Federation, RoundRecord};
+use evenhand_federation::{Federation, RoundRecord};
 
 /// Entries of the federation's history.
 const ROUNDS_KEPT: usize = 1024;

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::history::{Axis, Merge, Series, Span, Step};
 use super::words;
-use crate::federation::{Fate, NodeRound};
+use evenhand_federation::{Fate, NodeRound};
 
 /// A node in the table of all nodes.
 #[derive(Debug, Clone, PartialEq, Serialize)]

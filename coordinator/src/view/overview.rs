@@ -9,9 +9,9 @@ use serde::Serialize;
 use super::node::Fates;
 use super::round::RoundPoint;
 use super::words;
-use crate::fairness::SamplerKind;
-use crate::federation::{Federation, NodeRound, RoundRecord, RuleKind, Rules};
-use crate::strategy::StrategyKind;
+use evenhand_fairness::SamplerKind;
+use evenhand_federation::{Federation, NodeRound, RoundRecord, RuleKind, Rules};
+use evenhand_federation::strategy::StrategyKind;
 
 /// Changes of phase that are remembered.
 const CHANGES_KEPT: usize = 64;

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::history::Merge;
 use super::words;
-use crate::federation::RoundRecord;
+use evenhand_federation::RoundRecord;
 
 /// One round, or several neighbours of a long run.
 #[derive(Debug, Clone, PartialEq, Serialize)]

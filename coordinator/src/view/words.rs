@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use evenhand_protocol::message::{Phase, Refusal};
 use serde::Serializer;
 
-use crate::federation::Fate;
+use evenhand_federation::Fate;
 
 /// What became of a node in a round, and why if there is a reason.
 pub(super) fn fate_word(fate: Fate) -> String {

@@ -6,8 +6,8 @@ mod node;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
-use evenhand_coordinator::broker::{Access, BrokerOptions, COORDINATOR, EmbeddedBroker};
-use evenhand_coordinator::federation::{
+use evenhand_broker::{Access, BrokerOptions, COORDINATOR, EmbeddedBroker};
+use evenhand_federation::{
     Blueprint, Closed, Command, Fate, Federation, Objection, Rules, Saved, Settings,
 };
 use evenhand_coordinator::shell::{

@@ -14,8 +14,8 @@ use std::thread;
 use std::time::Duration;
 
 use evenhand_coordinator::config::Config;
-use evenhand_coordinator::fairness::SamplerKind;
-use evenhand_coordinator::federation::{NodeRound, RoundRecord, Tick};
+use evenhand_fairness::SamplerKind;
+use evenhand_federation::{NodeRound, RoundRecord, Tick};
 use evenhand_coordinator::store::Store;
 use evenhand_link::testing::Mosquitto;
 use evenhand_protocol::message::Phase;

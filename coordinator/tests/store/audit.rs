@@ -3,10 +3,10 @@
 use std::ops::RangeInclusive;
 use std::path::Path;
 
-use evenhand_coordinator::fairness::Utility;
-use evenhand_coordinator::federation::{RoundRecord, Settings, Tick};
+use evenhand_fairness::Utility;
+use evenhand_federation::{RoundRecord, Settings, Tick};
 use evenhand_coordinator::store::{FILE, Store, StoreError};
-use evenhand_coordinator::strategy::StrategyKind;
+use evenhand_federation::strategy::StrategyKind;
 use evenhand_protocol::codec::EncodedUpdate;
 use evenhand_protocol::identity::Digest;
 use evenhand_protocol::message::Update;

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use evenhand_coordinator::fairness::{Estimator, Utility};
-use evenhand_coordinator::federation::{Command, Federation, Input, NormPolicy, Rules, Settings};
+use evenhand_fairness::{Estimator, Utility};
+use evenhand_federation::{Command, Federation, Input, NormPolicy, Rules, Settings};
 use evenhand_coordinator::shell::Keeper;
 use evenhand_coordinator::store::{Durable, Store};
 use evenhand_protocol::codec::{self, CodecKind, ErrorFeedback};

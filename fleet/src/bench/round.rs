@@ -4,7 +4,7 @@ use std::io::Write;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use evenhand_coordinator::federation::{
+use evenhand_federation::{
     Blueprint, Command, Effect, Federation, Input, Rules, Settings, Tick,
 };
 use evenhand_coordinator::shell::{Forgetful, Keeper};

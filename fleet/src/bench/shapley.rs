@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-use evenhand_coordinator::fairness::{Appraisal, Device, Estimator, Utility, contributions};
+use evenhand_fairness::{Appraisal, Device, Estimator, Utility, contributions};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, Write};
 
-use evenhand_coordinator::fairness::{
+use evenhand_fairness::{
     FairnessError, expected_staleness, mean_staleness, sampling_probabilities, selection_probability,
     temperature_for_band, temperature_for_worst_staleness,
 };

@@ -7,7 +7,7 @@ pub mod stop;
 
 use std::io::{BufRead, Write};
 
-use evenhand_coordinator::fairness::FairnessError;
+use evenhand_fairness::FairnessError;
 use evenhand_protocol::exit::Exit;
 use serde::{Serialize, de::DeserializeOwned};
 

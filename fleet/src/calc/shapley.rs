@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, Write};
 
-use evenhand_coordinator::fairness::{
+use evenhand_fairness::{
     Appraisal, Contributions, Course, Device, Estimator, Utility, Weighting, contributions,
     contributions_on_course,
 };

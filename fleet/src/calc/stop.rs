@@ -2,8 +2,8 @@
 
 use std::io::{BufRead, Write};
 
-use evenhand_coordinator::fairness::hotelling::{Hotelling, NoStatistic, one_sample};
-use evenhand_coordinator::fairness::{FairnessError, StopRule, Verdict};
+use evenhand_fairness::hotelling::{Hotelling, NoStatistic, one_sample};
+use evenhand_fairness::{FairnessError, StopRule, Verdict};
 use serde::{Deserialize, Serialize};
 
 use super::CalcError;

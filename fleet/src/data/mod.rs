@@ -17,7 +17,7 @@ mod windows;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use evenhand_coordinator::federation::Loss;
+use evenhand_federation::Loss;
 use evenhand_models::shipped;
 use rand::SeedableRng;
 use rand::seq::index;

@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use evenhand_coordinator::fairness::SamplerKind;
-use evenhand_coordinator::strategy::StrategyKind;
+use evenhand_fairness::SamplerKind;
+use evenhand_federation::strategy::StrategyKind;
 use evenhand_protocol::codec::CodecKind;
+
+use crate::cli::by_name;
 
 /// Flags of `evenhand-fleet demo`
 #[derive(Debug, Clone, clap::Args)]
@@ -29,10 +31,10 @@ pub struct DemoArgs {
     #[arg(long, default_value = "f32", value_name = "f32|bf16|int8|top-k")]
     pub codec: CodecKind,
     /// Who receives the latest model
-    #[arg(long, value_enum, default_value_t = StrategyKind::Evenhand)]
+    #[arg(long, value_name = "NAME", default_value = "evenhand", value_parser = by_name::<StrategyKind>)]
     pub strategy: StrategyKind,
     /// How nodes are drawn by their probabilities
-    #[arg(long, value_enum, default_value_t = SamplerKind::Credit)]
+    #[arg(long, value_name = "NAME", default_value = "credit", value_parser = by_name::<SamplerKind>)]
     pub sampler: SamplerKind,
     /// β: how much standing counts; small is strict, large is equal [default: 0.7 / nodes]
     #[arg(long, value_name = "BETA")]

@@ -1,7 +1,7 @@
 //! Flags that have been checked against each other.
 
-use evenhand_coordinator::fairness::SamplerKind;
-use evenhand_coordinator::strategy::StrategyKind;
+use evenhand_fairness::SamplerKind;
+use evenhand_federation::strategy::StrategyKind;
 use evenhand_link::{Broker, BrokerError};
 use evenhand_protocol::codec::CodecKind;
 

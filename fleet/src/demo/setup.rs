@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use evenhand_coordinator::fairness::Estimator;
-use evenhand_coordinator::federation::{self, Blueprint, Rules};
+use evenhand_fairness::Estimator;
+use evenhand_federation::{self, Blueprint, Rules};
 use evenhand_models::{LoadOptions, Loss, Model, shipped};
 use evenhand_node::source::household::{Household, HouseholdSettings};
 use evenhand_node::window::SeriesSettings;

@@ -1,6 +1,6 @@
 //! What tables and plots show of a trial.
 
-use evenhand_coordinator::fairness::measures::{Summary, pearson};
+use evenhand_fairness::measures::{Summary, pearson};
 
 use super::record::Record;
 use crate::data::Dataset;

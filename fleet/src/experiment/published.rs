@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use evenhand_coordinator::fairness::Utility;
-use evenhand_coordinator::federation::Optimiser;
+use evenhand_fairness::Utility;
+use evenhand_federation::Optimiser;
 
 use sha2::{Digest, Sha256};
 

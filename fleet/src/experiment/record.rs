@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use evenhand_coordinator::fairness::measures::Summary;
+use evenhand_fairness::measures::Summary;
 use serde::{Deserialize, Serialize};
 
 use super::setup::Setup;

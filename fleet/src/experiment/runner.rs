@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Instant;
 
-use evenhand_coordinator::federation::Cause;
+use evenhand_federation::Cause;
 use evenhand_protocol::exit::Exit;
 
 use super::progress::Progress;

@@ -1,7 +1,7 @@
 //! What one trial is: everything that its figures depend on.
 
-use evenhand_coordinator::fairness::Utility;
-use evenhand_coordinator::federation::Optimiser;
+use evenhand_fairness::Utility;
+use evenhand_federation::Optimiser;
 use serde::{Deserialize, Serialize};
 
 use crate::corruption::Corruption;

@@ -1,6 +1,6 @@
 //! What an experiment found, as one JSON object.
 
-use evenhand_coordinator::fairness::measures::Summary;
+use evenhand_fairness::measures::Summary;
 use serde::Serialize;
 
 use super::estimate::Estimate;

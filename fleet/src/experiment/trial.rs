@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use evenhand_coordinator::fairness::{Appraisal, Estimator, SamplerKind, Weighting};
-use evenhand_coordinator::federation::{self, Blueprint, RuleKind, Rules};
-use evenhand_coordinator::strategy::StrategyKind;
+use evenhand_fairness::{Appraisal, Estimator, SamplerKind, Weighting};
+use evenhand_federation::{self, Blueprint, RuleKind, Rules};
+use evenhand_federation::strategy::StrategyKind;
 use evenhand_models::{LoadOptions, Loss, Model};
 use evenhand_node::core;
 use evenhand_node::window::{RowSettings, WindowSettings};

@@ -4,7 +4,7 @@ pub mod memory;
 pub mod mqtt;
 pub mod process;
 
-use evenhand_coordinator::federation::{Blueprint, Closed, Rules};
+use evenhand_federation::{Blueprint, Closed, Rules};
 use evenhand_node::config::{
     BrokerSection, Config, LogLevel, LogSection, NodeSection, Pace, PaceSection, SourceSection,
 };

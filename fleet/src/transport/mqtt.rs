@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use evenhand_coordinator::broker::{Access, BrokerOptions, COORDINATOR, EmbeddedBroker};
-use evenhand_coordinator::federation::{Command, Federation};
+use evenhand_broker::{Access, BrokerOptions, COORDINATOR, EmbeddedBroker};
+use evenhand_federation::{Command, Federation};
 use evenhand_coordinator::shell::{Connection, Coordinator};
 use evenhand_link::{Broker, Link, LinkOptions};
 use evenhand_models::LoadOptions;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use evenhand_coordinator::fairness::measures::Summary;
+use evenhand_fairness::measures::Summary;
 use evenhand_fleet::FleetError;
 use evenhand_fleet::corruption::Corruption;
 use evenhand_fleet::data::{Answers, Dataset, Pool};

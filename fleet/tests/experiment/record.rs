@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use evenhand_coordinator::fairness::measures::Summary;
+use evenhand_fairness::measures::Summary;
 use evenhand_fleet::FleetError;
 use evenhand_fleet::experiment::command::plan;
 use evenhand_fleet::experiment::page;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
-use evenhand_coordinator::federation::Cause;
+use evenhand_federation::Cause;
 use evenhand_fleet::FleetError;
 use evenhand_fleet::corruption::Corruption;
 use evenhand_fleet::data::Pool;

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use evenhand_coordinator::dashboard::DashboardOptions;
-use evenhand_coordinator::federation::Command;
+use evenhand_federation::Command;
 use evenhand_tests::http::{self, Listener, get, request};
 use evenhand_tests::synthetic;
 use tokio::task::spawn_blocking;

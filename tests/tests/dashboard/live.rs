@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use evenhand_coordinator::broker::{Access, BrokerOptions, COORDINATOR, EmbeddedBroker};
+use evenhand_broker::{Access, BrokerOptions, COORDINATOR, EmbeddedBroker};
 use evenhand_coordinator::dashboard::{Board, Dashboard, Heeded, Watcher, paths};
-use evenhand_coordinator::federation::{Command, Federation};
+use evenhand_federation::{Command, Federation};
 use evenhand_coordinator::shell::{Connection, Coordinator};
 use evenhand_coordinator::view::View;
 use evenhand_link::Broker;

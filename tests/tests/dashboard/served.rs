@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use evenhand_coordinator::dashboard::{Board, Dashboard, DashboardOptions, Heeded, Token};
-use evenhand_coordinator::federation::{Command, Objection};
+use evenhand_federation::{Command, Objection};
 use evenhand_coordinator::view::View;
 use evenhand_tests::http::{self, request};
 use serde_json::Value;

@@ -4,11 +4,11 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use evenhand_coordinator::broker::{BrokerOptions, COORDINATOR, EmbeddedBroker};
+use evenhand_broker::{BrokerOptions, COORDINATOR, EmbeddedBroker};
 use evenhand_coordinator::config::{BrokerChoice, Config};
 use evenhand_coordinator::control::{self, Server};
 use evenhand_coordinator::dashboard::{Board, Dashboard, Heeded, Watcher};
-use evenhand_coordinator::federation::Federation;
+use evenhand_federation::Federation;
 use evenhand_coordinator::shell::{Connection, Coordinator, Handle, Outcome, Report, ShellError};
 use evenhand_coordinator::store::{Durable, Store};
 use evenhand_coordinator::view::View;

@@ -8,8 +8,8 @@ mod nodes;
 use std::io::Write;
 use std::process::Stdio;
 
-use evenhand_coordinator::fairness::{Appraisal, Utility};
-use evenhand_coordinator::federation::{Blueprint, Fate, Federation, Rules, Settings};
+use evenhand_fairness::{Appraisal, Utility};
+use evenhand_federation::{Blueprint, Fate, Federation, Rules, Settings};
 use evenhand_coordinator::shell::{Connection, Coordinator, Report};
 use evenhand_coordinator::store::{Durable, Store};
 use evenhand_link::Broker;

@@ -1,6 +1,6 @@
 //! Who takes part in a simulation.
 
-use evenhand_coordinator::federation::{Blueprint, Rules};
+use evenhand_federation::{Blueprint, Rules};
 use evenhand_node::core::Settings;
 use evenhand_node::source::Source;
 use evenhand_protocol::identity::NodeId;

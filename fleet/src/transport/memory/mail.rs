@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use evenhand_coordinator::federation::Tick;
+use evenhand_federation::Tick;
 use evenhand_protocol::chunk::{self, Assembler, Transfer};
 use evenhand_protocol::envelope;
 use evenhand_protocol::limits::Limits;

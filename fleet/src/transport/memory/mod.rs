@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;
 use std::time::Instant;
 
-use evenhand_coordinator::federation::{Closed, Effect, Federation, Input, Tick};
+use evenhand_federation::{Closed, Effect, Federation, Input, Tick};
 use evenhand_models::LoadOptions;
 use evenhand_node::library::Library;
 use evenhand_node::source::household::Household;

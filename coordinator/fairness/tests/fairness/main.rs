@@ -1,0 +1,30 @@
+//! The fairness core against published figures, games with known answers, and its own promises.
+#![allow(clippy::unwrap_used)]
+
+use evenhand_fairness::Device;
+
+mod contributions;
+mod course;
+mod games;
+mod golden;
+mod gram;
+mod incentive;
+mod measures;
+mod samplers;
+mod stop;
+
+/// What the suite runs on. With the feature `gpu` a GPU has to be there, be it one in software.
+const DEVICES: &[Device] = if cfg!(feature = "gpu") { &[Device::Cpu, Device::Gpu] } else { &[Device::Cpu] };
+
+/// Whether two figures agree to a relative tolerance.
+fn close(a: f64, b: f64, tolerance: f64) -> bool {
+    a == b || (a - b).abs() <= tolerance * a.abs().max(b.abs())
+}
+
+#[track_caller]
+fn assert_close(a: &[f64], b: &[f64], tolerance: f64) {
+    assert_eq!(a.len(), b.len());
+    for (i, (a, b)) in a.iter().zip(b).enumerate() {
+        assert!(close(*a, *b, tolerance), "[{i}]: {a} is not {b} to {tolerance}");
+    }
+}

@@ -1,0 +1,60 @@
+//! How it ends: finished, or failed with a remedy.
+
+use evenhand_fairness::Utility;
+use evenhand_federation::Cause;
+use evenhand_protocol::message::{Answer, Phase, Refusal};
+
+use super::world::{World, node, settings, update};
+
+#[test]
+fn it_is_finished_after_its_rounds() {
+    let mut rules = settings(1);
+    rules.federation.rounds = 2;
+    let mut world = World::with(rules, 1, &["a"]);
+    world.updates("a", 1, &[1.0]);
+    world.updates("a", 1, &[1.0]);
+    assert_eq!(world.phase(), Phase::Finished);
+    assert_eq!(world.manifests.last().unwrap().1.phase, Phase::Finished);
+    assert_eq!(world.federation().alarm(), None);
+    world.answers("a", Answer::Update(update(2, 1, &[1.0])));
+    assert_eq!(world.refusals, [(node("a"), Refusal::Repeated)]);
+    assert_eq!(world.federation().weights().values(), [-1.0]);
+}
+
+#[test]
+fn a_model_that_diverges_fails_with_a_remedy_and_keeps_the_last_good_one() {
+    let mut rules = settings(1);
+    rules.training.learning_rate = 1e300;
+    let mut world = World::with(rules, 1, &["a"]);
+    world.updates("a", 1, &[1.0]);
+    assert_eq!(world.phase(), Phase::Failed);
+    let cause = world.federation().failure().unwrap();
+    assert_eq!(cause, &Cause::Diverged { round: 1 });
+    assert!(cause.to_string().contains("lower training.learning_rate"));
+    assert_eq!(world.federation().weights().values(), [0.0]);
+    assert_eq!(world.manifests.last().unwrap().1.phase, Phase::Failed);
+}
+
+/// Measuring is not worth a federation: the round counts, and says that and why nothing was measured.
+#[test]
+fn a_round_that_cannot_be_appraised_is_a_round_without_contributions() {
+    let mut rules = settings(2);
+    rules.contribution.utility = Utility::NegativeLoss;
+    rules.exploring.rounds_max = 2;
+    let mut world = World::with(rules.clone(), 1, &["a", "b"]);
+    let founded = World::new(rules, 1).federation().clone();
+    for _ in 0..2 {
+        world.updates("a", 1, &[1.0]);
+        world.updates("b", 1, &[1.0]);
+        let record = &world.last().record;
+        let why = record.unmeasured.as_ref().unwrap();
+        assert!(why.contains("negative-loss"), "{why}");
+        assert!(record.nodes.iter().all(|node| node.contribution.is_none()) && record.verdict.is_none());
+    }
+    assert_eq!(world.last().weights.values(), [-1.0], "the model moves on");
+    assert_eq!(world.phase(), Phase::Exploiting, "and so does the federation");
+    let replayed = world.closed.iter().fold(founded, |federation, closed| {
+        federation.replay(&closed.record, closed.received(), None).unwrap()
+    });
+    assert_eq!(replayed.weights(), world.federation().weights());
+}

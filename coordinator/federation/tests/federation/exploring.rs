@@ -1,0 +1,227 @@
+//! What everybody's contribution is while exploring, and when exploring ends.
+
+use evenhand_fairness::{Estimator, Utility};
+use evenhand_federation::{
+    Command, Effect, Examiner, Fate, Federation, Input, RuleKind, Rules, Settings, Tick,
+};
+use evenhand_protocol::identity::Digest;
+use evenhand_protocol::message::{Answer, Declined, Phase, Why};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::world::{DEADLINE_MS, World, birth, blueprint, close_to, node, settings, update};
+
+#[test]
+fn an_exploring_round_has_the_contributions_standings_and_model_of_the_formulas() {
+    let mut world = World::with(settings(2), 2, &["a", "b"]);
+    world.updates("a", 30, &[1.0, 0.0]);
+    assert!(world.closed.is_empty(), "one is still to come");
+    world.updates("b", 10, &[0.0, 2.0]);
+    // p = (3/4, 1/4), g = (0.75, 0.5): φ_a = 3/4·0.75, φ_b = 1/4·2·0.5; θ = (0, 1) − 0.5·g.
+    let closed = world.last();
+    let phi: Vec<f64> = closed.record.nodes.iter().map(|n| n.contribution.unwrap()).collect();
+    assert!(close_to(phi[0], 0.5625) && close_to(phi[1], 0.25), "{phi:?}");
+    assert_eq!(closed.weights.values(), [-0.375, 0.75]);
+    assert_eq!(closed.record.loss, Some(1.0));
+    assert_eq!(closed.record.weights_after, Digest::of_weights(&[-0.375, 0.75]));
+    assert_eq!(closed.record.phase, Phase::Exploring);
+    assert_eq!(closed.record.nodes[0].why, Why::Exploring);
+    assert!(close_to(closed.record.nodes[0].sampling_probability, 0.5), "uniform while exploring");
+    // Round 2 is open: everybody received θ₁.
+    assert_eq!(world.asked(2), ["a", "b"]);
+    assert_eq!(world.tasks.last().unwrap().1.weights().unwrap()[..], [-0.375, 0.75]);
+    world.updates("a", 10, &[0.0, 0.0]);
+    world.updates("b", 10, &[0.0, 1.0]);
+    // φ_b = 1/2·1·1/2 in round 2.
+    assert!(close_to(world.standing("a"), 0.5625 / 2.0));
+    assert!(close_to(world.standing("b"), 0.25));
+    assert!(close_to(world.accounts[&node("b")].standing, 0.25));
+}
+
+#[test]
+fn who_was_to_take_part_and_did_not_has_contributed_nothing() {
+    let mut world = World::with(settings(4), 1, &["a", "b", "c", "d"]);
+    world.updates("a", 10, &[1.0]);
+    world.declines("b");
+    world.dies("c", 1);
+    assert!(world.closed.is_empty(), "d may still come");
+    assert_eq!(world.federation().alarm(), Some(Tick(DEADLINE_MS.into())));
+    world.wait();
+    let nodes = &world.last().record.nodes;
+    let fates: Vec<Fate> = nodes.iter().map(|node| node.fate).collect();
+    assert_eq!(fates[1..], [Fate::Declined(Declined::NoData), Fate::Died, Fate::Missed]);
+    let phi: Vec<f64> = nodes.iter().map(|node| node.contribution.unwrap()).collect();
+    assert_eq!(phi, [1.0, 0.0, 0.0, 0.0]);
+    assert_eq!(world.last().record.closed, Tick(DEADLINE_MS.into()));
+    // c is away when round 2 is drawn, and everybody is to take part while exploring: φ_c = 0 again.
+    assert_eq!(world.asked(2), ["a", "b", "d"]);
+    for name in ["a", "b", "d"] {
+        world.updates(name, 10, &[1.0]);
+    }
+    let absent = &world.last().record.nodes[2];
+    assert_eq!((absent.why, absent.fate, absent.contribution), (Why::Absent, Fate::Idle, Some(0.0)));
+}
+
+#[test]
+fn a_newcomer_while_exploring_enters_at_the_mean_and_is_measured_from_then_on() {
+    let mut world = World::with(settings(2), 1, &["a", "b"]);
+    world.born("c", 1);
+    world.updates("a", 10, &[3.0]);
+    world.updates("b", 10, &[1.0]);
+    // φ = (3, 1): g = 2, p = ½.
+    assert_eq!(world.asked(2), ["a", "b", "c"], "it enters with the next round");
+    assert!(close_to(world.standing("c"), 2.0));
+    for name in ["a", "b", "c"] {
+        world.updates(name, 10, &[0.0]);
+    }
+    // One of its three rounds is measured (φ = 0): the other two still count as the mean.
+    assert!(close_to(world.standing("c"), 2.0 * 2.0 / 3.0));
+    assert!(close_to(world.standing("a"), 1.5), "the others are not restarted");
+}
+
+#[test]
+fn an_examiner_scores_the_model_moved_by_each_coalition() {
+    /// Worth 10 − 2·θ₀ − θ₁: linear, so that each node's value is that of its own move.
+    struct Linear;
+    impl Examiner for Linear {
+        fn score(&mut self, weights: &[f32]) -> f64 {
+            10.0 - 2.0 * f64::from(weights[0]) - f64::from(weights[1])
+        }
+    }
+    let mut rules = settings(2);
+    rules.federation.nodes_max = 2;
+    rules.contribution.utility = Utility::NegativeLoss;
+    rules.contribution.estimator = Estimator::Exact;
+    let mut federation = Federation::new(Rules::new(rules).unwrap(), blueprint(2));
+    let mut effects = Vec::new();
+    for input in [
+        Input::Status { node: node("a"), status: birth(1, None) },
+        Input::Status { node: node("b"), status: birth(1, None) },
+        Input::Answer { node: node("a"), answer: Answer::Update(update(1, 10, &[1.0, 0.0])) },
+        Input::Answer { node: node("b"), answer: Answer::Update(update(1, 30, &[0.0, 1.0])) },
+    ] {
+        (federation, effects) = federation.step_examined(Tick(0), input, Some(&mut Linear));
+    }
+    let Effect::Record(closed) = &effects[0] else { panic!("{:?}", effects[0]) };
+    // θ moves by −0.5·pᵢΔᵢ: worth 2·0.5·¼ for a and 0.5·¾ for b.
+    let phi: Vec<f64> = closed.record.nodes.iter().map(|node| node.contribution.unwrap()).collect();
+    assert!((phi[0] - 0.25).abs() < 1e-6 && (phi[1] - 0.375).abs() < 1e-6, "{phi:?}");
+}
+
+#[test]
+fn it_stops_exploring_when_the_rule_says_so() {
+    let mut rules = settings(3);
+    rules.exploring.watched = 2;
+    rules.exploring.window = 3;
+    let mut world = World::with(rules.clone(), 3, &["a", "b", "c"]);
+    let noise = |round: u32, salt: u32| ((round * 7 + salt * 13) % 11) as f32 / 110.0;
+    while world.phase() == Phase::Exploring {
+        let round = world.federation().round();
+        for (salt, name) in ["a", "b", "c"].into_iter().enumerate() {
+            let mut vector = [noise(round, salt as u32); 3];
+            vector[salt] += 1.0;
+            world.updates(name, 10, &vector);
+        }
+        assert!(round < 200, "never settles");
+    }
+    // The verdicts are those of the rule on the contributions in the record.
+    let history: Vec<Vec<f64>> = world
+        .closed
+        .iter()
+        .map(|closed| closed.record.nodes.iter().map(|node| node.contribution.unwrap()).collect())
+        .collect();
+    let (last, before) = world.closed.split_last().unwrap();
+    let verdict = last.record.verdict.as_ref().unwrap();
+    assert!(verdict.stop && before.iter().all(|closed| !closed.record.verdict.as_ref().unwrap().stop));
+    let rule = rules.exploring.stop_rule();
+    assert_eq!(rules.exploring.rule, RuleKind::Paper);
+    let p = verdict.p_value.unwrap();
+    let pairs = [[0, 1], [0, 2], [1, 2]];
+    assert!(
+        pairs.iter().any(|watched| rule.judge(&history, watched, 1.0).p_value == Some(p)),
+        "p is that of one pair of watched nodes"
+    );
+    assert_eq!(last.record.round as usize, history.len());
+    assert_eq!(world.asked(last.record.round + 1).len(), 1, "k = 1 are drawn from now on");
+}
+
+/// Plays until it exploits, with an update of each node that `silent` does not name; in how many rounds.
+fn settles(rules: Settings, silent: &[&str]) -> u32 {
+    let mut world = World::with(rules, 3, &["a", "b", "c"]);
+    let mut rng = ChaCha8Rng::seed_from_u64(5);
+    while world.phase() == Phase::Exploring {
+        let round = world.federation().round();
+        for (place, name) in ["a", "b", "c"].into_iter().enumerate() {
+            let mut vector: [f32; 3] = std::array::from_fn(|_| rng.random_range(-0.2..0.2));
+            vector[place] += 1.0;
+            match silent.contains(&name) {
+                true => world.declines(name),
+                false => world.updates(name, 10, &vector),
+            }
+        }
+        let verdict = world.last().record.verdict.as_ref().unwrap();
+        assert!(round < 200, "never settles: {}", verdict.reason);
+    }
+    world.closed.len() as u32
+}
+
+fn watching_all() -> Settings {
+    let mut rules = settings(3);
+    rules.exploring.watched = 3;
+    rules.exploring.window = 5;
+    rules
+}
+
+/// Calibrated, so that the standing of whoever was shut out has to be left out as well.
+#[test]
+fn a_node_that_was_shut_out_does_not_keep_everybody_exploring() {
+    for skip_constant in [false, true] {
+        let mut rules = watching_all();
+        rules.exploring.rule = RuleKind::Calibrated;
+        rules.exploring.skip_constant = skip_constant;
+        rules.exploring.precision = 0.1;
+        let mut world = World::with(rules, 3, &["a", "b", "c"]);
+        let mut rng = ChaCha8Rng::seed_from_u64(5);
+        while world.phase() == Phase::Exploring {
+            let round = world.federation().round();
+            let asked: Vec<String> = world.asked(round).into_iter().map(str::to_owned).collect();
+            for name in asked {
+                let mut noise = || rng.random_range(-0.02..0.02);
+                match (name.as_str(), round) {
+                    // So much at once that its standing would not be known for long.
+                    ("c", 3) => world.updates("c", 10, &[0.0, 0.0, 30.0]),
+                    ("c", _) => world.declines("c"),
+                    (name, _) => world.updates(name, 10, &[1.0 + noise(), 1.0 + noise(), 0.0]),
+                }
+            }
+            if round == 10 {
+                world.command(Command::Remove(node("c")));
+            }
+            assert!(round < 60, "never settles: {:?}", world.last().record.verdict);
+        }
+        let verdict = world.last().record.verdict.as_ref().unwrap();
+        assert!(verdict.stop && verdict.reason.ends_with("; not tested: c"), "{}", verdict.reason);
+    }
+}
+
+#[test]
+fn silent_nodes_do_not_keep_everybody_exploring() {
+    assert!(settles(watching_all(), &["c"]) > 5);
+    assert!(settles(watching_all(), &["a", "c"]) > 5);
+    let mut one = watching_all();
+    one.exploring.watched = 1;
+    for silent in ["a", "b", "c"] {
+        assert!(settles(one.clone(), &[silent]) > 5, "another is watched instead");
+    }
+}
+
+#[test]
+fn contributions_that_sum_to_a_constant_settle_with_everybody_watched() {
+    for utility in [Utility::Projection, Utility::Cosine] {
+        let mut rules = watching_all();
+        rules.federation.nodes_max = 3;
+        rules.contribution.utility = utility;
+        rules.contribution.estimator = Estimator::Exact;
+        assert!(settles(rules, &[]) > 5);
+    }
+}

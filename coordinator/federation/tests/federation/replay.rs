@@ -1,0 +1,94 @@
+//! What is not true in a record is found, and named.
+
+use evenhand_federation::{Closed, Command, Fate, Federation};
+use evenhand_protocol::identity::Digest;
+
+use super::world::{World, settings};
+
+/// Four exploring rounds with a newcomer, then four exploiting ones.
+fn history() -> (Federation, Vec<Closed>) {
+    let mut rules = settings(3);
+    rules.exploring.rounds_max = 4;
+    let founded = World::new(rules.clone(), 2).federation().clone();
+    let mut world = World::with(rules, 2, &["a", "b", "c"]);
+    while world.closed.len() < 8 {
+        let round = world.federation().round();
+        if round == 2 {
+            world.born("d", 1);
+        }
+        if round == 6 {
+            world.command(Command::Remove(super::world::node("c")));
+        }
+        let asked: Vec<String> = world.asked(round).into_iter().map(str::to_owned).collect();
+        for (place, name) in asked.iter().enumerate() {
+            if world.federation().round() == round {
+                world.updates(name, 10 + place as u32, &[1.0 + place as f32, round as f32 / 8.0]);
+            }
+        }
+        if world.federation().round() == round {
+            world.wait();
+        }
+    }
+    (founded, world.closed)
+}
+
+fn replay(founded: &Federation, history: &[Closed]) -> Result<(), String> {
+    let mut federation = founded.clone();
+    for closed in history {
+        federation = federation
+            .replay(&closed.record, closed.received(), None)
+            .map_err(|difference| difference.to_string())?;
+    }
+    Ok(())
+}
+
+#[test]
+fn a_true_history_is_recomputed_to_the_last_bit() {
+    let (founded, history) = history();
+    assert_eq!(replay(&founded, &history), Ok(()));
+}
+
+#[test]
+fn each_untruth_is_found_in_its_round_and_named() {
+    type Tamper = fn(&mut Closed);
+    let (founded, history) = history();
+    let cases: [(usize, Tamper, &str); 9] = [
+        (
+            1,
+            |c| c.record.nodes[0].contribution = c.record.nodes[0].contribution.map(f64::next_up),
+            "round 2: the contribution of a",
+        ),
+        (
+            2,
+            |c| c.record.nodes[1].standing = c.record.nodes[1].standing.next_up(),
+            "round 3: the standing of b",
+        ),
+        (3, |c| c.record.verdict.as_mut().unwrap().p_value = Some(0.5), "round 4: the stop rule's verdict"),
+        (5, |c| c.record.nodes[0].sampling_probability = 0.5, "round 6: the sampling probability of a"),
+        (2, |c| c.record.weights_after = Digest::of(b"other"), "round 3: the model after"),
+        (4, |c| c.record.loss = Some(0.0), "round 5: the loss"),
+        (1, |c| c.updates.truncate(1), "round 2: the update of b"),
+        (1, |c| c.record.nodes[2].fate = Fate::Missed, "round 2: the update of c"),
+        (6, |c| c.record.nodes[1].drawn += 1, "round 7: the number of draws of b"),
+    ];
+    for (place, tamper, found) in cases {
+        let mut tampered = history.clone();
+        tamper(&mut tampered[place]);
+        let difference = replay(&founded, &tampered).unwrap_err();
+        assert!(difference.starts_with(found), "{difference} instead of {found}");
+    }
+    // A draw that fell on another node.
+    let mut tampered = history.clone();
+    let place = tampered.iter().position(|closed| closed.record.round == 8).unwrap();
+    let nodes = &mut tampered[place].record.nodes;
+    let drawn = nodes.iter().position(|node| node.was_asked()).unwrap();
+    let other = (drawn + 1) % 2;
+    let (a, b) = (nodes[drawn].why, nodes[other].why);
+    (nodes[drawn].why, nodes[other].why) = (b, a);
+    let difference = replay(&founded, &tampered).unwrap_err();
+    assert!(difference.starts_with("round 8: the draw"), "{difference}");
+    // A round left out.
+    let mut tampered = history;
+    tampered.remove(3);
+    assert!(replay(&founded, &tampered).unwrap_err().starts_with("round 5: the round"));
+}
