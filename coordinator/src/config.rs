@@ -10,13 +10,14 @@ use evenhand_models::{LoadOptions, Model, ModelError, shipped};
 use evenhand_protocol::identity::{Digest, NodeId};
 use serde::{Deserialize, Serialize};
 
-use evenhand_broker::{COORDINATOR, SecretError};
 use crate::dashboard::{DashboardError, DashboardOptions, Token};
+use evenhand_broker::{COORDINATOR, SecretError};
 use evenhand_fairness::{Appraisal, FairnessError};
-use evenhand_federation::{
-    Admission, Blueprint, Exploitation, Exploration, General, RuleError, Rules, Settings, Training,
-};
 use evenhand_federation::strategy::Baseline;
+use evenhand_federation::{
+    AdmissionConfig, ExploitingConfig, ExploringConfig, FederationConfig, GeneralConfig, InitialModel,
+    RuleError, Rules, TrainingConfig,
+};
 
 pub use self::broker::{AccessConfig, BrokerChoice, BrokerConfig};
 
@@ -28,19 +29,19 @@ pub const DEFAULT: &str = include_str!("default.toml");
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// Who, how many, how long.
-    pub federation: General,
+    pub federation: GeneralConfig,
     /// The model that is learnt.
     pub model: ModelConfig,
     /// What nodes compute.
-    pub training: Training,
+    pub training: TrainingConfig,
     /// How contributions are told.
     pub contribution: Appraisal,
     /// When they are known well enough.
-    pub exploring: Exploration,
+    pub exploring: ExploringConfig,
     /// Who is drawn then.
-    pub exploiting: Exploitation,
+    pub exploiting: ExploitingConfig,
     /// Who and what is let in.
-    pub admission: Admission,
+    pub admission: AdmissionConfig,
     /// Of the strategies that are not ours.
     pub baseline: Baseline,
     /// How nodes are reached.
@@ -232,7 +233,7 @@ impl Config {
 
     /// The federation's rules.
     pub fn rules(&self) -> Result<Rules, RuleError> {
-        Rules::new(Settings {
+        Rules::new(FederationConfig {
             federation: self.federation.clone(),
             training: self.training.clone(),
             contribution: self.contribution,
@@ -254,7 +255,7 @@ impl Config {
     }
 
     /// The model that is meant.
-    pub fn blueprint(&self) -> Result<Blueprint, ConfigError> {
+    pub fn blueprint(&self) -> Result<InitialModel, ConfigError> {
         let name = &self.model.onnx;
         let onnx: Vec<u8> = match shipped::by_name(name) {
             Some(bytes) => bytes.to_vec(),
@@ -268,7 +269,7 @@ impl Config {
             }
         };
         let model = Model::load(&onnx, &LoadOptions::default())?;
-        Ok(Blueprint {
+        Ok(InitialModel {
             graph: Digest(model.digest()),
             weights: model.initial_weights().into(),
             onnx: onnx.into(),

@@ -1,9 +1,9 @@
 use std::io;
 use std::path::PathBuf;
 
-use evenhand_federation::{Cause, RuleError};
 use evenhand_coordinator::shell::ShellError;
 use evenhand_coordinator::store::StoreError;
+use evenhand_federation::{FailureCause, RuleError};
 use evenhand_link::{BrokerError, LinkError};
 use evenhand_models::ModelError;
 use evenhand_node::config::ConfigError;
@@ -70,7 +70,7 @@ pub enum FleetError {
     Defect(String),
     /// The federation gave up.
     #[error(transparent)]
-    Failed(#[from] Cause),
+    Failed(#[from] FailureCause),
     /// Nobody had anything to do before the end was reached.
     #[error("the fleet stands still in round {round}; this is a defect")]
     Stalled {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::sync::Arc;
 
-use evenhand_federation::Closed;
+use evenhand_federation::RoundEvidence;
 use evenhand_protocol::message::Phase;
 
 use crate::FleetError;
@@ -61,7 +61,7 @@ impl<W: Write> Watch<W> {
     }
 
     /// Takes in a round that is over.
-    pub fn round(&mut self, closed: &Closed) -> Result<(), FleetError> {
+    pub fn round(&mut self, closed: &RoundEvidence) -> Result<(), FleetError> {
         let record = &closed.record;
         let nodes = self.members.len();
         let mut round = Round {
@@ -105,7 +105,7 @@ impl<W: Write> Watch<W> {
     }
 
     /// Every node's own model by position, from those by column.
-    fn own(&self, closed: &Closed) -> BTreeMap<usize, Arc<[f32]>> {
+    fn own(&self, closed: &RoundEvidence) -> BTreeMap<usize, Arc<[f32]>> {
         let by_name = closed.record.nodes.iter().zip(&closed.own);
         by_name
             .filter_map(|(node, own)| Some((*self.positions.get(node.node.as_str())?, own.shared())))

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use evenhand_federation::{Closed, Federation};
 use evenhand_coordinator::shell::{Connection, Coordinator, Outcome, Report};
+use evenhand_federation::{Federation, RoundEvidence};
 use evenhand_fleet::demo::{DemoArgs, Plan};
 use evenhand_fleet::transport::Fleet;
 use evenhand_models::LoadOptions;
@@ -61,7 +61,7 @@ impl Houses {
 #[derive(Debug)]
 pub struct Running {
     /// Every round as it is closed.
-    pub rounds: mpsc::UnboundedReceiver<Arc<Closed>>,
+    pub rounds: mpsc::UnboundedReceiver<Arc<RoundEvidence>>,
     /// How it ended.
     pub outcome: JoinHandle<Outcome>,
 }

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use evenhand_federation::{
-    Blueprint, Fate, Federation, Judgement, NodeRound, RoundRecord, Rules, Settings, Tick,
-};
 use evenhand_coordinator::view::View;
+use evenhand_federation::{
+    ClosedRound, Federation, FederationConfig, InitialModel, Judgement, NodeResponse, NodeRound, Rules, Tick,
+};
 use evenhand_link::Traffic;
 use evenhand_protocol::identity::{Digest, FederationId, NodeId};
 use evenhand_protocol::message::{Phase, Refusal, Why};
@@ -27,15 +27,18 @@ impl Lehmer {
 
 /// A federation with rules for so many nodes and rounds, and nobody in it.
 pub fn federation(nodes: u32, rounds: u32) -> Federation {
-    let mut settings = Settings::default();
+    let mut settings = FederationConfig::default();
     settings.federation.name = FederationId::new("synthetic").unwrap();
     settings.federation.nodes_min = nodes;
     settings.federation.rounds = rounds;
     settings.exploring.watched = nodes.min(10);
     settings.exploiting.k = (nodes / 3).max(1);
     settings.exploiting.audit_every = 5;
-    let blueprint =
-        Blueprint { graph: Digest::of(b"graph"), onnx: vec![7; 100].into(), weights: vec![0.5; 1921].into() };
+    let blueprint = InitialModel {
+        graph: Digest::of(b"graph"),
+        onnx: vec![7; 100].into(),
+        weights: vec![0.5; 1921].into(),
+    };
     Federation::new(Rules::new(settings).unwrap(), blueprint)
 }
 
@@ -77,7 +80,7 @@ pub fn view(nodes: u32, rounds: u32, exploring: u32) -> View {
     view
 }
 
-fn record(all: &mut [Node], round: u32, exploring: u32, rng: &mut Lehmer) -> RoundRecord {
+fn record(all: &mut [Node], round: u32, exploring: u32, rng: &mut Lehmer) -> ClosedRound {
     let count = all.len() as f64;
     let measuring = round <= exploring;
     let mean = |node: &Node| node.sum / f64::from(node.measured.max(1));
@@ -117,9 +120,9 @@ fn record(all: &mut [Node], round: u32, exploring: u32, rng: &mut Lehmer) -> Rou
                 _ => Why::NotDrawn,
             },
             fate: match (asked, missed) {
-                (false, _) => Fate::Idle,
-                (_, true) => Fate::Missed,
-                _ => Fate::Arrived {
+                (false, _) => NodeResponse::NotAsked,
+                (_, true) => NodeResponse::Missed,
+                _ => NodeResponse::Arrived {
                     samples: 48,
                     share: 1.0 / count,
                     loss: (loss * (1.0 + 0.2 * rng.unit())) as f32,
@@ -144,7 +147,7 @@ fn record(all: &mut [Node], round: u32, exploring: u32, rng: &mut Lehmer) -> Rou
         true => (round > 16).then(|| (settled.powi(3) * 0.75 + 0.06 * rng.normal()).clamp(0.01, 0.99)),
         false => Some(0.2 + 0.7 * rng.unit()),
     };
-    RoundRecord {
+    ClosedRound {
         round,
         phase: if measuring { Phase::Exploring } else { Phase::Exploiting },
         opened: Tick(1_790_000_000_000 + u64::from(round) * 60_000),

@@ -130,7 +130,7 @@ async fn arm_nodes_explore_and_exploit_beside_native_ones_and_compute_what_they_
 
     let mut phases = BTreeMap::new();
     let mut drawn: BTreeMap<NodeId, u32> = BTreeMap::new();
-    let mut on_round = |closed: &evenhand_federation::Closed, _: f64| {
+    let mut on_round = |closed: &evenhand_federation::RoundEvidence, _: f64| {
         let record = &closed.record;
         phases.insert(record.round, record.phase);
         if record.phase == Phase::Exploiting {

@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use evenhand_broker::COORDINATOR;
-use evenhand_federation::{Fate, NodeRound, Rules};
 use evenhand_coordinator::shell::Connection;
+use evenhand_federation::{NodeResponse, NodeRound, Rules};
 use evenhand_link::{Broker, Link, LinkOptions};
 use evenhand_protocol::message::Phase;
 use evenhand_protocol::topic::{self, Channel};
@@ -82,7 +82,7 @@ async fn a_cluster_that_loses_a_member_loses_nothing() {
     assert_eq!(records.len(), ROUNDS as usize);
     for closed in &records {
         let record = &closed.record;
-        let arrived = |node: &&NodeRound| matches!(node.fate, Fate::Arrived { .. });
+        let arrived = |node: &&NodeRound| matches!(node.fate, NodeResponse::Arrived { .. });
         let unanswered: Vec<&NodeRound> = record.asked().filter(|node| !arrived(node)).collect();
         assert!(unanswered.is_empty(), "round {}: {unanswered:?}", record.round);
         assert!(record.strangers.is_empty());

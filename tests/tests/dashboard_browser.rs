@@ -7,8 +7,8 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
 use evenhand_coordinator::dashboard::{Board, Dashboard, DashboardOptions, Heeded, Token};
-use evenhand_federation::{Command, Objection};
 use evenhand_coordinator::view::View;
+use evenhand_federation::{Command, CommandRejection};
 use evenhand_tests::browser::Browser;
 use evenhand_tests::{artefacts, synthetic};
 use serde_json::json;
@@ -26,7 +26,7 @@ async fn served(view: View) -> (Dashboard, Arc<Mutex<Vec<Command>>>) {
     let heard = Arc::clone(&commands);
     let commander = move |command| -> Heeded {
         let told = match command {
-            Command::Explore => Err(Objection::Unsettled.into()),
+            Command::Explore => Err(CommandRejection::Unsettled.into()),
             _ => {
                 heard.lock().unwrap().push(command);
                 Ok(())

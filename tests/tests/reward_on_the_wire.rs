@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use evenhand_federation::Closed;
+use evenhand_federation::RoundEvidence;
 use evenhand_fleet::demo::{DemoArgs, Plan};
 use evenhand_fleet::transport::Interrupt;
 use evenhand_fleet::transport::mqtt::{self, Meeting};
@@ -48,7 +48,7 @@ async fn only_drawn_nodes_are_sent_the_latest_model() {
     let args = DemoArgs { nodes: 6, rounds: 30, window: Some(6), ..Default::default() };
     let (fleet, _) = Plan::new(&args).unwrap().fleet(federation.clone()).unwrap();
     let mut rounds: BTreeMap<u32, Round> = BTreeMap::new();
-    let mut on_round = |closed: &Closed, _: f64| {
+    let mut on_round = |closed: &RoundEvidence, _: f64| {
         let record = &closed.record;
         let round = Round {
             drawn: record.asked().map(|row| row.node.clone()).collect(),

@@ -2,9 +2,7 @@
 //! OpenBLAS in the same run by adding `--features openblas`.
 
 use divan::{Bencher, black_box, counter::BytesCount};
-use evenhand_fairness::{
-    Appraisal, Estimator, Gram, Utility, contributions, game::Cosine, shapley,
-};
+use evenhand_fairness::{Appraisal, Estimator, Gram, Utility, contributions, game::Cosine, shapley};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 

@@ -5,11 +5,11 @@ use evenhand_protocol::identity::Digest;
 use evenhand_protocol::message::{Birth, Refusal, Update};
 use serde::{Deserialize, Serialize};
 
-use super::settings::{Admission, NormPolicy};
+use super::settings::{AdmissionConfig, NormPolicy};
 
 /// An update that may count: right length, finite, within the limits.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Accepted {
+pub struct AcceptedUpdate {
     vector: Vec<f32>,
     /// What was sent, where it is not the vector itself.
     sent: Option<EncodedUpdate>,
@@ -18,19 +18,19 @@ pub struct Accepted {
     length: f64,
     samples: u32,
     loss: f32,
-    online: Option<Online>,
+    online: Option<OnlineLoss>,
 }
 
 /// How a node's own forecasts did since its last update.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Online {
+pub struct OnlineLoss {
     /// Mean loss.
     pub loss: f32,
     /// Samples behind it.
     pub samples: u32,
 }
 
-impl Accepted {
+impl AcceptedUpdate {
     /// Δθᵢ,ₜ.
     pub fn vector(&self) -> &[f32] {
         &self.vector
@@ -74,7 +74,7 @@ impl Accepted {
     }
 
     /// How the node's forecasts did, if it made any.
-    pub fn online(&self) -> Option<Online> {
+    pub fn online(&self) -> Option<OnlineLoss> {
         self.online
     }
 }
@@ -89,12 +89,12 @@ pub(super) struct Limits {
 }
 
 /// Lets `update` in or says why not. Who sent it, and when, was judged before.
-pub(super) fn admit(update: Update, limits: Limits) -> Result<Accepted, Refusal> {
+pub(super) fn admit(update: Update, limits: Limits) -> Result<AcceptedUpdate, Refusal> {
     if update.samples == 0 || update.samples > limits.samples_max {
         return Err(Refusal::Samples);
     }
     let online = (update.online_samples > 0)
-        .then_some(Online { loss: update.online_loss, samples: update.online_samples });
+        .then_some(OnlineLoss { loss: update.online_loss, samples: update.online_samples });
     if !update.loss.is_finite() || online.is_some_and(|online| !online.loss.is_finite()) {
         return Err(Refusal::NotFinite);
     }
@@ -117,7 +117,7 @@ pub(super) fn admit(update: Update, limits: Limits) -> Result<Accepted, Refusal>
         return Err(Refusal::Norm);
     }
     let (samples, loss) = (update.samples, update.loss);
-    let mut accepted = Accepted { vector, sent, norm, length: norm, samples, loss, online };
+    let mut accepted = AcceptedUpdate { vector, sent, norm, length: norm, samples, loss, online };
     accepted.shorten(limits.norm_max);
     Ok(accepted)
 }
@@ -132,7 +132,10 @@ pub(super) struct Loudness {
 
 impl Loudness {
     /// By the medians of what arrived. Updates of zero say nothing about the length of others.
-    pub(super) fn of<'a>(arrived: impl Iterator<Item = &'a Accepted> + Clone, limits: &Admission) -> Self {
+    pub(super) fn of<'a>(
+        arrived: impl Iterator<Item = &'a AcceptedUpdate> + Clone,
+        limits: &AdmissionConfig,
+    ) -> Self {
         let lengths = arrived.clone().map(|accepted| accepted.length).filter(|length| *length > 0.0);
         let samples = arrived.map(|accepted| f64::from(accepted.samples));
         Self {
@@ -153,7 +156,7 @@ fn times_median(ratio: f64, values: impl Iterator<Item = f64>) -> f64 {
     values.get(middle).map_or(f64::INFINITY, |median| ratio * median)
 }
 
-impl Admission {
+impl AdmissionConfig {
     /// Whether a node may take part, if it can prove who it is.
     pub(super) fn lists(&self, node: &str) -> bool {
         self.nodes.is_empty() || self.nodes.iter().any(|allowed| allowed.as_str() == node)

@@ -12,7 +12,7 @@ use crate::strategy::StrategyKind;
 
 /// Why a command cannot be carried out.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Objection {
+pub enum CommandRejection {
     /// It is finished, or has failed.
     #[error("the federation is over")]
     Over,
@@ -32,17 +32,19 @@ pub enum Objection {
 
 impl Federation {
     /// Why a command would do nothing, if it would. To ask for what is so already, such as a second pause, is fine.
-    pub fn objection(&self, command: &Command) -> Option<Objection> {
+    pub fn objection(&self, command: &Command) -> Option<CommandRejection> {
         let strategy = &self.shared.strategy;
         match (command, &self.phase) {
-            (_, Phase::Finished(_) | Phase::Failed(_)) => Some(Objection::Over),
-            (Command::Begin, Phase::Exploring(_) | Phase::Exploiting(_)) => Some(Objection::Begun),
+            (_, Phase::Finished(_) | Phase::Failed(_)) => Some(CommandRejection::Over),
+            (Command::Begin, Phase::Exploring(_) | Phase::Exploiting(_)) => Some(CommandRejection::Begun),
             (Command::Explore, _) if !strategy.get().explores() => {
-                Some(Objection::NeverExplores(strategy.kind()))
+                Some(CommandRejection::NeverExplores(strategy.kind()))
             }
-            (Command::Explore, Phase::Enrolling(_) | Phase::Exploring(_)) => Some(Objection::Unsettled),
+            (Command::Explore, Phase::Enrolling(_) | Phase::Exploring(_)) => {
+                Some(CommandRejection::Unsettled)
+            }
             (Command::Remove(node), _) if !self.shared.roster.contains(node) => {
-                Some(Objection::Stranger(node.clone()))
+                Some(CommandRejection::Stranger(node.clone()))
             }
             _ => None,
         }
@@ -79,7 +81,7 @@ impl Federation {
                 self.shared.roster.member_mut(column).removed.get_or_insert(round);
                 let round = self.phase.stage_mut().and_then(Stage::round_mut);
                 if let Some((round, place)) = round.and_then(|r| r.draw.place(column).map(|p| (r, p))) {
-                    round.give_up(place, Absence::Died);
+                    round.give_up(place, Absence::Disconnected);
                 }
             }
             Place::Lobby(_) => self.shared.roster.dismiss(node),

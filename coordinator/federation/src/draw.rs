@@ -1,6 +1,6 @@
 //! Who takes part in a round, and the only place where the latest model is handed out.
 //!
-//! The latest model is the reward. A [`Task`] is the only thing that carries it out of the core, and
+//! The latest model is the reward. A [`TrainingTask`] is the only thing that carries it out of the core, and
 //! only [`Draw::task`] can make one, for a member of that very draw.
 
 use std::sync::Arc;
@@ -107,9 +107,9 @@ impl Draw {
         model: &Weights,
         rules: &Rules,
         deadline_ms: u32,
-    ) -> Option<(usize, Task)> {
+    ) -> Option<(usize, TrainingTask)> {
         let asked = self.asked.get(place)?;
-        let task = Task {
+        let task = TrainingTask {
             round: self.round,
             digest: model.digest(),
             weights: (holds != Some(model.digest())).then(|| model.shared()),
@@ -132,7 +132,7 @@ fn columns(roster: &Roster, wanted: impl Fn(&Member) -> bool) -> impl Iterator<I
 /// It shares the weights with whoever else is given the same, so that a thousand tasks cost one model; where every node has
 /// a model of its own, as many as there are nodes.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Task {
+pub struct TrainingTask {
     round: u32,
     digest: Digest,
     weights: Option<Arc<[f32]>>,
@@ -143,7 +143,7 @@ pub struct Task {
     deadline_ms: u32,
 }
 
-impl Task {
+impl TrainingTask {
     /// The round it belongs to.
     pub fn round(&self) -> u32 {
         self.round

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::history::History;
 use super::record::Judgement;
-use super::settings::Exploitation;
+use super::settings::ExploitingConfig;
 use evenhand_fairness::hotelling;
 
 /// What the exploration showed, and what was measured since.
@@ -24,14 +24,19 @@ impl DriftWatch {
     }
 
     /// Whether everybody is to be measured in this round of the exploiting phase, counted from 1.
-    pub(super) fn is_due(&self, round: u32, rules: &Exploitation) -> bool {
+    pub(super) fn is_due(&self, round: u32, rules: &ExploitingConfig) -> bool {
         let known = self.reference.len() > 0 && !self.watched.is_empty();
         rules.audit_every > 0 && known && round.is_multiple_of(rules.audit_every)
     }
 
     /// Takes in φ of one more round. When enough have come together, they are tested as one batch and
     /// put away: every test has its own rounds, so that the level is what it says.
-    pub(super) fn take_in(&mut self, round: u32, row: Vec<f64>, rules: &Exploitation) -> Option<Judgement> {
+    pub(super) fn take_in(
+        &mut self,
+        round: u32,
+        row: Vec<f64>,
+        rules: &ExploitingConfig,
+    ) -> Option<Judgement> {
         self.batch.push(round, row);
         if self.batch.len() < rules.audit_window as usize {
             return None;
@@ -71,6 +76,6 @@ impl DriftWatch {
 }
 
 /// Whether a test says that the standings do not hold any more.
-pub(super) fn drifted(judgement: &Judgement, rules: &Exploitation) -> bool {
+pub(super) fn drifted(judgement: &Judgement, rules: &ExploitingConfig) -> bool {
     judgement.p_value.is_some_and(|p| p < rules.audit_level)
 }

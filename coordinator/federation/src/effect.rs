@@ -5,17 +5,17 @@ use std::sync::Arc;
 use evenhand_protocol::identity::{Digest, NodeId};
 use evenhand_protocol::message::{Account, Manifest, Order, Refusal};
 
-use super::draw::Task;
-use super::record::Closed;
-use super::save::Saved;
+use super::draw::TrainingTask;
+use super::record::RoundEvidence;
+use super::save::SavedFederation;
 
 /// One thing for the shell to do. Within one step, what must be durable comes before what is announced.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
     /// A round is over: for the log, the report, the dashboard. It belongs to the `Persist` after it.
-    Record(Box<Closed>),
+    Record(Box<RoundEvidence>),
     /// Make this durable before anything that follows is done.
-    Persist(Box<Saved>),
+    Persist(Box<SavedFederation>),
     /// Tell everybody, or the one that has just arrived, how the federation stands.
     Manifest {
         /// The one; `None` for everybody, retained.
@@ -35,15 +35,15 @@ pub enum Effect {
         /// Whom.
         node: NodeId,
         /// What.
-        dispatch: Dispatch,
+        dispatch: OrderPayload,
     },
 }
 
-/// An order on its way; [`Dispatch::order`] makes the message of it.
+/// An order on its way; [`OrderPayload::order`] makes the message of it.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Dispatch {
+pub enum OrderPayload {
     /// A round's work, with the model. Only a draw can make one.
-    Train(Task),
+    Train(TrainingTask),
     /// The ONNX file, which is no secret.
     Graph {
         /// Its digest.
@@ -60,7 +60,7 @@ pub enum Dispatch {
     },
 }
 
-impl Dispatch {
+impl OrderPayload {
     /// The order as it travels; copies model or file.
     pub fn order(&self) -> Order {
         match self {

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::draw::Draw;
 use super::drift::DriftWatch;
 use super::exploiting::Exploiting;
-use super::failed::{Cause, Failed};
+use super::failed::{Failed, FailureCause};
 use super::finished::Finished;
 use super::history::History;
 use super::input::Tick;
@@ -170,7 +170,7 @@ impl Exploring {
     }
 }
 
-pub(super) fn fail(cause: Cause, out: &mut Outbox) -> Phase {
+pub(super) fn fail(cause: FailureCause, out: &mut Outbox) -> Phase {
     out.persist = true;
     out.manifest = true;
     Phase::Failed(Failed { cause })

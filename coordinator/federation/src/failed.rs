@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// Why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
-pub enum Cause {
+pub enum FailureCause {
     /// The aggregated model is not finite.
     #[error("the model diverged in round {round}; lower training.learning_rate or admission.norm_max")]
     Diverged {
@@ -16,5 +16,5 @@ pub enum Cause {
 /// The end after a failure: nothing moves any more, the last good state is kept.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Failed {
-    pub(super) cause: Cause,
+    pub(super) cause: FailureCause,
 }

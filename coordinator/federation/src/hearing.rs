@@ -5,8 +5,8 @@ use std::sync::Arc;
 use evenhand_protocol::identity::NodeId;
 use evenhand_protocol::message::{Answer, Birth, Life, Refusal, Status, Update};
 
-use super::admission::{Accepted, Limits, admit};
-use super::effect::{Dispatch, Effect};
+use super::admission::{AcceptedUpdate, Limits, admit};
+use super::effect::{Effect, OrderPayload};
 use super::input::Tick;
 use super::member::{Candidate, Place, Session};
 use super::round::{Absence, Round, Stage};
@@ -84,7 +84,7 @@ impl Federation {
             }
             Life::Dead => {
                 if let Some((round, place)) = part {
-                    round.give_up(place, Absence::Died);
+                    round.give_up(place, Absence::Disconnected);
                 }
             }
         }
@@ -206,7 +206,7 @@ impl Federation {
 
     fn graph(&self, node: NodeId, out: &mut Outbox) {
         let Graph { digest, onnx, .. } = &self.shared.graph;
-        out.publish(node, Dispatch::Graph { graph: *digest, onnx: Arc::clone(onnx) });
+        out.publish(node, OrderPayload::Graph { graph: *digest, onnx: Arc::clone(onnx) });
     }
 
     fn update(&mut self, node: NodeId, column: usize, update: Update, out: &mut Outbox) {
@@ -266,7 +266,7 @@ fn part<'a>(
 
 impl Shared {
     /// Lets an update in, or says why not.
-    pub(super) fn admit(&self, update: Update) -> Result<Accepted, Refusal> {
+    pub(super) fn admit(&self, update: Update) -> Result<AcceptedUpdate, Refusal> {
         admit(update, self.limits())
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::record::RoundRecord;
+use super::record::ClosedRound;
 
 /// Contributions of several rounds: a row a round, a column a member.
 ///
@@ -45,7 +45,7 @@ impl History {
     /// Reads the rows from the records again; false if one is missing.
     pub(super) fn recall<E>(
         &mut self,
-        record: &mut impl FnMut(u32) -> Result<Option<RoundRecord>, E>,
+        record: &mut impl FnMut(u32) -> Result<Option<ClosedRound>, E>,
     ) -> Result<bool, E> {
         let mut rows = Vec::with_capacity(self.rounds.len());
         for round in &self.rounds {

@@ -31,7 +31,7 @@ pub enum Input {
         status: Status,
     },
     /// The same as the broker kept it from before: the node may have left since, unheard.
-    Kept {
+    RetainedStatus {
         /// Who.
         node: NodeId,
         /// Which session, and whether it lived.

@@ -49,19 +49,20 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-pub use self::admission::{Accepted, Online};
-pub use self::command::Objection;
-pub use self::draw::Task;
-pub use self::effect::{Dispatch, Effect};
-pub use self::failed::Cause;
+pub use self::admission::{AcceptedUpdate, OnlineLoss};
+pub use self::command::CommandRejection;
+pub use self::draw::TrainingTask;
+pub use self::effect::{Effect, OrderPayload};
+pub use self::failed::FailureCause;
 pub use self::input::{Command, Input, Tick};
 pub use self::member::Member;
-pub use self::record::{Closed, Fate, Judgement, NodeRound, RoundRecord};
-pub use self::replay::Difference;
+pub use self::record::{ClosedRound, Judgement, NodeResponse, NodeRound, RoundEvidence};
+pub use self::replay::ReplayDifference;
 pub use self::rules::{RuleError, Rules};
-pub use self::save::{RestoreError, Saved};
+pub use self::save::{RestoreError, SavedFederation};
 pub use self::settings::{
-    Admission, Exploitation, Exploration, General, Loss, NormPolicy, Optimiser, RuleKind, Settings, Training,
+    AdmissionConfig, ExploitingConfig, ExploringConfig, FederationConfig, GeneralConfig, Loss, NormPolicy,
+    OptimiserKind, StopRuleKind, TrainingConfig,
 };
 pub use self::standing::Standing;
 pub use self::weights::Weights;
@@ -75,8 +76,8 @@ use self::history::History;
 use self::member::Roster;
 use self::round::Stage;
 use self::shared::{Graph, Outbox, Shared};
-use evenhand_fairness::Course;
 use crate::strategy::AnyStrategy;
+use evenhand_fairness::Course;
 
 /// Scores models on data the coordinator holds, for the utilities that need it.
 ///
@@ -88,7 +89,7 @@ pub trait Examiner {
 
 /// The model a federation learns.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Blueprint {
+pub struct InitialModel {
     /// Digest of the ONNX graph and its parameter order.
     pub graph: Digest,
     /// The ONNX file.
@@ -153,7 +154,7 @@ impl Phase {
 
 impl Federation {
     /// A federation that nobody has joined yet.
-    pub fn new(rules: Rules, blueprint: Blueprint) -> Self {
+    pub fn new(rules: Rules, blueprint: InitialModel) -> Self {
         let rng = ChaCha8Rng::seed_from_u64(rules.federation.seed);
         let strategy = AnyStrategy::new(rules.federation.strategy, &rules.baseline);
         let shared = Shared {
@@ -189,7 +190,7 @@ impl Federation {
         let mut out = Outbox::default();
         match input {
             Input::Status { node, status } => self.status(node, status, now, &mut out),
-            Input::Kept { node, status } => {
+            Input::RetainedStatus { node, status } => {
                 self.status(node.clone(), status, now, &mut out);
                 self.doubt(node);
             }
@@ -227,7 +228,7 @@ impl Federation {
     }
 
     /// Why it failed, if it did.
-    pub fn failure(&self) -> Option<&Cause> {
+    pub fn failure(&self) -> Option<&FailureCause> {
         match &self.phase {
             Phase::Failed(failed) => Some(&failed.cause),
             _ => None,

@@ -6,36 +6,36 @@ use evenhand_protocol::identity::{Digest, NodeId};
 use evenhand_protocol::message::{Account, Declined, Phase, Refusal, Update, Why};
 use serde::{Deserialize, Serialize};
 
-use super::admission::{Accepted, Online};
+use super::admission::{AcceptedUpdate, OnlineLoss};
 use super::input::Tick;
 use super::weights::Weights;
 use evenhand_fairness::Verdict;
 
 /// A round that is over, with what it was made of.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Closed {
+pub struct RoundEvidence {
     /// The figures.
-    pub record: RoundRecord,
+    pub record: ClosedRound,
     /// θ_t: for the operator's eyes, never for the wire.
     pub weights: Weights,
     /// By column: every node's own model, where the strategy gives it one; not for the wire either.
     pub own: Vec<Weights>,
     /// The updates that counted, with their column in `record.nodes`.
-    pub updates: Vec<(usize, Accepted)>,
+    pub updates: Vec<(usize, AcceptedUpdate)>,
 }
 
-impl Closed {
+impl RoundEvidence {
     /// The updates that counted as they were received, for whoever checks the round.
     pub fn received(&self) -> Vec<(usize, Update)> {
         let message =
-            |(column, accepted): &(usize, Accepted)| (*column, accepted.received(self.record.round));
+            |(column, accepted): &(usize, AcceptedUpdate)| (*column, accepted.received(self.record.round));
         self.updates.iter().map(message).collect()
     }
 }
 
 /// The figures of one round: all that reports, dashboards and audits need.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct RoundRecord {
+pub struct ClosedRound {
     /// Its number, from 1.
     pub round: u32,
     /// Exploring or exploiting.
@@ -64,7 +64,7 @@ pub struct RoundRecord {
     pub strangers: BTreeMap<Refusal, u32>,
 }
 
-impl RoundRecord {
+impl ClosedRound {
     /// The nodes that were asked, and thus received θ_{t−1}.
     pub fn asked(&self) -> impl Iterator<Item = &NodeRound> {
         self.nodes.iter().filter(|node| node.was_asked())
@@ -77,7 +77,7 @@ impl RoundRecord {
 
     /// How many updates counted.
     pub fn arrived(&self) -> usize {
-        self.nodes.iter().filter(|node| matches!(node.fate, Fate::Arrived { .. })).count()
+        self.nodes.iter().filter(|node| matches!(node.fate, NodeResponse::Arrived { .. })).count()
     }
 }
 
@@ -89,7 +89,7 @@ pub struct NodeRound {
     /// Why it was asked, or not.
     pub why: Why,
     /// What became of it.
-    pub fate: Fate,
+    pub fate: NodeResponse,
     /// φᵢ,ₜ, if it was measured.
     pub contribution: Option<f64>,
     /// Standard error of φᵢ,ₜ, where it is known.
@@ -135,7 +135,7 @@ impl NodeRound {
 
 /// What became of a node in a round.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub enum Fate {
+pub enum NodeResponse {
     /// Its update counted.
     Arrived {
         /// Samples behind it, as it said.
@@ -145,7 +145,7 @@ pub enum Fate {
         /// Loss of θ_{t−1} on its batch.
         loss: f32,
         /// Its own forecasts since its last update.
-        online: Option<Online>,
+        online: Option<OnlineLoss>,
         /// ‖Δθᵢ‖ as it arrived.
         norm: f64,
     },
@@ -154,11 +154,11 @@ pub enum Fate {
     /// What it sent was refused.
     Refused(Refusal),
     /// It was asked and died.
-    Died,
+    Disconnected,
     /// It was asked and not heard of by the deadline.
     Missed,
     /// It was not asked.
-    Idle,
+    NotAsked,
 }
 
 /// What the stop rule said; see [`Verdict`].

@@ -7,7 +7,7 @@ use evenhand_protocol::message::{Phase as Announced, Update, Why};
 use super::effect::Effect;
 use super::input::{Command, Input, Tick};
 use super::member::{Candidate, Session};
-use super::record::{Fate, RoundRecord};
+use super::record::{ClosedRound, NodeResponse};
 use super::round::{Absence, Stage};
 use super::shared::Outbox;
 use super::{Examiner, Federation, Phase};
@@ -15,7 +15,7 @@ use super::{Examiner, Federation, Phase};
 /// The first thing in which a record differs from what follows from the rounds before it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("round {round}: {what} was {recorded} and should be {computed}")]
-pub struct Difference {
+pub struct ReplayDifference {
     /// The round.
     pub round: u32,
     /// What differs.
@@ -34,10 +34,10 @@ impl Federation {
     /// answered and what the operator wanted are taken from the record.
     pub fn replay(
         mut self,
-        record: &RoundRecord,
+        record: &ClosedRound,
         updates: Vec<(usize, Update)>,
         examiner: Option<&mut (dyn Examiner + '_)>,
-    ) -> Result<Self, Difference> {
+    ) -> Result<Self, ReplayDifference> {
         let clock = Clock(record.round);
         self.shared.rules = self.shared.rules.without_end();
         self = self.step(clock.tick(0), Input::Command(Command::Pause)).0;
@@ -67,12 +67,12 @@ impl Federation {
     /// Gives every asked member the fate that is recorded, and closes the round.
     fn answer_as(
         mut self,
-        record: &RoundRecord,
+        record: &ClosedRound,
         updates: Vec<(usize, Update)>,
         now: Tick,
         examiner: Option<&mut (dyn Examiner + '_)>,
-    ) -> Result<(Self, RoundRecord), Difference> {
-        let differs = |what: &str, recorded: String, computed: String| Difference {
+    ) -> Result<(Self, ClosedRound), ReplayDifference> {
+        let differs = |what: &str, recorded: String, computed: String| ReplayDifference {
             round: record.round,
             what: what.into(),
             recorded,
@@ -102,16 +102,16 @@ impl Federation {
             let update = updates.next_if(|(of, _)| *of == column).map(|(_, update)| update);
             let admitted = update.clone().map(|update| shared.admit(update));
             let absence = match (row.fate, admitted) {
-                (Fate::Arrived { norm, .. }, Some(Ok(accepted)))
+                (NodeResponse::Arrived { norm, .. }, Some(Ok(accepted)))
                     if accepted.norm() == norm && update == Some(accepted.received(record.round)) =>
                 {
                     round.arrive(place, accepted);
                     continue;
                 }
-                (Fate::Declined(reason), None) => Absence::Declined(reason),
-                (Fate::Refused(refusal), None) => Absence::Refused(refusal),
-                (Fate::Died, None) => Absence::Died,
-                (Fate::Missed, None) => Absence::Missed,
+                (NodeResponse::Declined(reason), None) => Absence::Declined(reason),
+                (NodeResponse::Refused(refusal), None) => Absence::Refused(refusal),
+                (NodeResponse::Disconnected, None) => Absence::Disconnected,
+                (NodeResponse::Missed, None) => Absence::Missed,
                 (fate, admitted) => {
                     let kept = match admitted {
                         Some(Ok(_)) => "another update".into(),
@@ -152,11 +152,16 @@ impl Clock {
 }
 
 /// The first difference in what follows from the rounds before; times and refusals do not.
-fn compare(recorded: &RoundRecord, computed: &RoundRecord) -> Result<(), Difference> {
-    fn same<T: PartialEq + Debug>(round: u32, what: impl Into<String>, a: T, b: T) -> Result<(), Difference> {
+fn compare(recorded: &ClosedRound, computed: &ClosedRound) -> Result<(), ReplayDifference> {
+    fn same<T: PartialEq + Debug>(
+        round: u32,
+        what: impl Into<String>,
+        a: T,
+        b: T,
+    ) -> Result<(), ReplayDifference> {
         match a == b {
             true => Ok(()),
-            false => Err(Difference {
+            false => Err(ReplayDifference {
                 round,
                 what: what.into(),
                 recorded: format!("{a:?}"),

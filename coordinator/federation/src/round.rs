@@ -3,11 +3,11 @@
 use evenhand_protocol::message::{Declined, Refusal, Why};
 use serde::{Deserialize, Serialize};
 
-use super::admission::{Accepted, Loudness};
+use super::admission::{AcceptedUpdate, Loudness};
 use super::draw::Draw;
 use super::input::Tick;
-use super::record::Fate;
-use super::settings::Admission;
+use super::record::NodeResponse;
+use super::settings::AdmissionConfig;
 
 /// Between two rounds, or in one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -77,7 +77,7 @@ impl From<Round> for Reopened {
 #[derive(Debug, Clone, PartialEq)]
 enum Slot {
     Waiting,
-    Arrived(Accepted),
+    Arrived(AcceptedUpdate),
     Out(Absence),
 }
 
@@ -86,7 +86,7 @@ enum Slot {
 pub(super) enum Absence {
     Declined(Declined),
     Refused(Refusal),
-    Died,
+    Disconnected,
     Missed,
 }
 
@@ -119,7 +119,7 @@ impl Round {
         waiting.map(|(place, _)| place)
     }
 
-    pub(super) fn arrive(&mut self, place: usize, accepted: Accepted) {
+    pub(super) fn arrive(&mut self, place: usize, accepted: AcceptedUpdate) {
         debug_assert!(!self.has_arrived(place), "an update counts once");
         self.put(place, Slot::Arrived(accepted));
     }
@@ -133,7 +133,7 @@ impl Round {
 
     /// A member that had died is back in time.
     pub(super) fn await_again(&mut self, place: usize) {
-        if self.slots[place] == Slot::Out(Absence::Died) {
+        if self.slots[place] == Slot::Out(Absence::Disconnected) {
             self.put(place, Slot::Waiting);
         }
     }
@@ -154,7 +154,7 @@ impl Round {
     }
 
     /// What came of it, with nobody louder beside the others than `limits` allow.
-    pub(super) fn harvest(self, limits: &Admission) -> Harvest {
+    pub(super) fn harvest(self, limits: &AdmissionConfig) -> Harvest {
         let arrivals = self.draw.asked().iter().zip(&self.slots).filter_map(|(asked, slot)| match slot {
             Slot::Arrived(accepted) => Some((asked.why, accepted)),
             _ => None,
@@ -166,7 +166,7 @@ impl Round {
             Some(_) => Loudness::of(drawn, limits),
             None => Loudness::of(arrived.clone(), limits),
         };
-        let counted = |accepted: &Accepted| f64::from(accepted.samples()).min(samples_max);
+        let counted = |accepted: &AcceptedUpdate| f64::from(accepted.samples()).min(samples_max);
         let total: f64 = arrived.map(counted).sum();
         let mut harvest = Harvest {
             opened: self.opened,
@@ -180,7 +180,7 @@ impl Round {
                 Slot::Arrived(mut accepted) => {
                     accepted.shorten(length_max);
                     let share = counted(&accepted) / total;
-                    let fate = Fate::Arrived {
+                    let fate = NodeResponse::Arrived {
                         samples: accepted.samples(),
                         share,
                         loss: accepted.loss(),
@@ -191,10 +191,10 @@ impl Round {
                     harvest.shares.push(share);
                     fate
                 }
-                Slot::Out(Absence::Declined(reason)) => Fate::Declined(reason),
-                Slot::Out(Absence::Refused(refusal)) => Fate::Refused(refusal),
-                Slot::Out(Absence::Died) => Fate::Died,
-                Slot::Out(Absence::Missed) | Slot::Waiting => Fate::Missed,
+                Slot::Out(Absence::Declined(reason)) => NodeResponse::Declined(reason),
+                Slot::Out(Absence::Refused(refusal)) => NodeResponse::Refused(refusal),
+                Slot::Out(Absence::Disconnected) => NodeResponse::Disconnected,
+                Slot::Out(Absence::Missed) | Slot::Waiting => NodeResponse::Missed,
             };
             harvest.fates.push(fate);
         }
@@ -207,11 +207,11 @@ pub(super) struct Harvest {
     pub(super) draw: Draw,
     pub(super) opened: Tick,
     /// Column and update of those that counted, in the order of columns.
-    pub(super) arrivals: Vec<(usize, Accepted)>,
+    pub(super) arrivals: Vec<(usize, AcceptedUpdate)>,
     /// pᵢ of each arrival: its share of the samples that count.
     pub(super) shares: Vec<f64>,
     /// What became of each asked member.
-    pub(super) fates: Vec<Fate>,
+    pub(super) fates: Vec<NodeResponse>,
 }
 
 impl Harvest {

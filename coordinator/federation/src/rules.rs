@@ -4,9 +4,9 @@ use std::ops::Deref;
 
 use serde::{Deserialize, Serialize};
 
-use super::settings::{Optimiser, Settings};
-use evenhand_fairness::{Estimator, Utility, shapley};
+use super::settings::{FederationConfig, OptimiserKind};
 use crate::strategy::{Baseline, StrategyKind};
+use evenhand_fairness::{Estimator, Utility, shapley};
 
 /// Why settings are no rules: the field, and what to do.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -88,12 +88,12 @@ pub enum RuleError {
 
 /// Settings that make sense together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "Settings", into = "Settings")]
-pub struct Rules(Settings);
+#[serde(try_from = "FederationConfig", into = "FederationConfig")]
+pub struct Rules(FederationConfig);
 
 impl Rules {
     /// Checks `settings`, all of them before anything starts.
-    pub fn new(settings: Settings) -> Result<Self, RuleError> {
+    pub fn new(settings: FederationConfig) -> Result<Self, RuleError> {
         check_general(&settings)?;
         check_training(&settings)?;
         check_exploiting(&settings)?;
@@ -124,7 +124,7 @@ fn within(field: &'static str, found: f64, holds: bool, wanted: &'static str) ->
     if holds { Ok(()) } else { Err(RuleError::Range { field, found, wanted }) }
 }
 
-fn check_general(Settings { federation, .. }: &Settings) -> Result<(), RuleError> {
+fn check_general(FederationConfig { federation, .. }: &FederationConfig) -> Result<(), RuleError> {
     at_least_one("federation.rounds", federation.rounds)?;
     at_least_one("federation.nodes_min", federation.nodes_min)?;
     at_least_one("federation.round_deadline_ms", federation.round_deadline_ms)?;
@@ -132,13 +132,13 @@ fn check_general(Settings { federation, .. }: &Settings) -> Result<(), RuleError
     within("federation.nodes_max", federation.nodes_max.into(), enough, "at least federation.nodes_min")
 }
 
-fn check_training(Settings { training, .. }: &Settings) -> Result<(), RuleError> {
+fn check_training(FederationConfig { training, .. }: &FederationConfig) -> Result<(), RuleError> {
     positive("training.learning_rate", training.learning_rate)?;
     at_least_one("training.samples_max", training.samples_max)?;
     let momentum = training.momentum;
     within("training.momentum", momentum.into(), (0.0..1.0).contains(&momentum), "at least 0 and below 1")?;
     if training.local_epochs > 0 {
-        if training.optimiser != Optimiser::None {
+        if training.optimiser != OptimiserKind::None {
             return Err(RuleError::OptimiserOfEpochs { optimiser: training.optimiser.name() });
         }
         positive("training.local_learning_rate", training.local_learning_rate.into())?;
@@ -149,7 +149,9 @@ fn check_training(Settings { training, .. }: &Settings) -> Result<(), RuleError>
     Ok(())
 }
 
-fn check_exploiting(Settings { federation, exploiting, .. }: &Settings) -> Result<(), RuleError> {
+fn check_exploiting(
+    FederationConfig { federation, exploiting, .. }: &FederationConfig,
+) -> Result<(), RuleError> {
     at_least_one("exploiting.k", exploiting.k)?;
     if exploiting.k > federation.nodes_min {
         return Err(RuleError::DrawsAboveNodes { k: exploiting.k, nodes: federation.nodes_min });
@@ -166,8 +168,8 @@ fn check_exploiting(Settings { federation, exploiting, .. }: &Settings) -> Resul
     Ok(())
 }
 
-fn check_exploring(settings: &Settings) -> Result<(), RuleError> {
-    let Settings { federation, exploring, .. } = settings;
+fn check_exploring(settings: &FederationConfig) -> Result<(), RuleError> {
+    let FederationConfig { federation, exploring, .. } = settings;
     let nodes = federation.nodes_min;
     at_least_one("exploring.watched", exploring.watched)?;
     at_least_one("exploring.newcomer_rounds", exploring.newcomer_rounds)?;
@@ -186,7 +188,7 @@ fn check_exploring(settings: &Settings) -> Result<(), RuleError> {
 
 /// Contributions of so many nodes at once, as this field says.
 fn check_contribution(
-    Settings { contribution, .. }: &Settings,
+    FederationConfig { contribution, .. }: &FederationConfig,
     field: &'static str,
     nodes: u32,
 ) -> Result<(), RuleError> {
@@ -214,7 +216,7 @@ fn check_baseline(baseline: &Baseline) -> Result<(), RuleError> {
 /// Products of updates up to this norm stay within single precision, in which they are summed.
 const NORM_MAX: f64 = 1e18;
 
-fn check_admission(Settings { admission, .. }: &Settings) -> Result<(), RuleError> {
+fn check_admission(FederationConfig { admission, .. }: &FederationConfig) -> Result<(), RuleError> {
     let norm_max = admission.norm_max;
     let holds = norm_max > 0.0 && norm_max <= NORM_MAX;
     within("admission.norm_max", norm_max, holds, "a number above 0, and at most 1e18")?;
@@ -267,21 +269,21 @@ impl Rules {
 }
 
 impl Deref for Rules {
-    type Target = Settings;
-    fn deref(&self) -> &Settings {
+    type Target = FederationConfig;
+    fn deref(&self) -> &FederationConfig {
         &self.0
     }
 }
 
-impl TryFrom<Settings> for Rules {
+impl TryFrom<FederationConfig> for Rules {
     type Error = RuleError;
-    fn try_from(settings: Settings) -> Result<Self, RuleError> {
+    fn try_from(settings: FederationConfig) -> Result<Self, RuleError> {
         Self::new(settings)
     }
 }
 
-impl From<Rules> for Settings {
-    fn from(rules: Rules) -> Settings {
+impl From<Rules> for FederationConfig {
+    fn from(rules: Rules) -> FederationConfig {
         rules.0
     }
 }
@@ -293,12 +295,12 @@ mod tests {
 
     #[test]
     fn the_defaults_make_sense_together() {
-        Rules::new(Settings::default()).unwrap();
+        Rules::new(FederationConfig::default()).unwrap();
     }
 
     #[test]
     fn each_wrong_value_is_one_sentence_with_its_remedy() {
-        type Change = fn(&mut Settings);
+        type Change = fn(&mut FederationConfig);
         let cases: [(Change, &str); 12] = [
             (
                 |s| s.exploiting.k = 13,
@@ -344,7 +346,7 @@ mod tests {
             ),
         ];
         for (change, sentence) in cases {
-            let mut settings = Settings::default();
+            let mut settings = FederationConfig::default();
             change(&mut settings);
             assert_eq!(Rules::new(settings).unwrap_err().to_string(), sentence);
         }
@@ -352,8 +354,8 @@ mod tests {
 
     #[test]
     fn only_what_does_not_touch_measurements_can_be_amended() {
-        let founded = Rules::new(Settings::default()).unwrap();
-        let mut longer = Settings::default();
+        let founded = Rules::new(FederationConfig::default()).unwrap();
+        let mut longer = FederationConfig::default();
         longer.federation.rounds = 7;
         longer.admission.norm_max = 3.0;
         longer.exploring.rounds_max = 50;
@@ -366,7 +368,7 @@ mod tests {
 
     #[test]
     fn wrong_rules_do_not_come_in_through_saved_bytes() {
-        let mut settings = Settings::default();
+        let mut settings = FederationConfig::default();
         settings.exploiting.k = 100;
         let bytes = postcard::to_allocvec(&settings).unwrap();
         assert!(postcard::from_bytes::<Rules>(&bytes).is_err());

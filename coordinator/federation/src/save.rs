@@ -10,7 +10,7 @@ use super::round::{Absence, Stage};
 use super::rules::Rules;
 use super::shared::Shared;
 use super::weights::Weights;
-use super::{Federation, Member, Phase, RoundRecord};
+use super::{ClosedRound, Federation, Member, Phase};
 
 /// Changes when saved bytes of older programs could be misunderstood.
 const FORMAT: u16 = 5;
@@ -18,7 +18,7 @@ const FORMAT: u16 = 5;
 /// The whole state, without the updates of the open round (nodes send those again) and without the
 /// ONNX file (it never changes, and is kept apart).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Saved {
+pub struct SavedFederation {
     shared: Shared,
     phase: Phase,
 }
@@ -40,7 +40,7 @@ pub enum RestoreError {
     Contradiction(&'static str),
 }
 
-impl Saved {
+impl SavedFederation {
     /// The state as bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
         let bytes = FORMAT.to_le_bytes().to_vec();
@@ -63,7 +63,7 @@ impl Saved {
     /// Undoes [`without_history`](Self::without_history) with the records that were kept.
     pub fn with_history<E: From<RestoreError>>(
         mut self,
-        mut record: impl FnMut(u32) -> Result<Option<RoundRecord>, E>,
+        mut record: impl FnMut(u32) -> Result<Option<ClosedRound>, E>,
     ) -> Result<Self, E> {
         for history in self.phase.histories_mut() {
             if !history.recall(&mut record)? {
@@ -127,18 +127,18 @@ impl Federation {
     }
 
     /// The state as it can be kept.
-    pub fn save(&self) -> Saved {
+    pub fn save(&self) -> SavedFederation {
         let mut shared = self.shared.clone();
         shared.graph.onnx = Arc::default();
         shared.heard.clear();
         shared.unheard.clear();
-        Saved { shared, phase: self.phase.saved() }
+        SavedFederation { shared, phase: self.phase.saved() }
     }
 
     /// Goes on from a kept state with the ONNX file it was founded with. Then feed [`Input::LinkRestored`](super::Input::LinkRestored): it
     /// asks the open round's nodes once more; nobody is drawn anew.
-    pub fn restore(saved: Saved, onnx: Arc<[u8]>) -> Result<Self, RestoreError> {
-        let Saved { mut shared, mut phase } = saved;
+    pub fn restore(saved: SavedFederation, onnx: Arc<[u8]>) -> Result<Self, RestoreError> {
+        let SavedFederation { mut shared, mut phase } = saved;
         if Digest::of(&onnx) != shared.graph.file {
             return Err(RestoreError::Onnx);
         }
@@ -179,7 +179,7 @@ impl Federation {
         if let Some(round) = phase.stage_mut().and_then(Stage::round_mut) {
             for place in 0..round.draw.asked().len() {
                 if shared.roster.member(round.draw.asked()[place].member).is_removed() {
-                    round.give_up(place, Absence::Died);
+                    round.give_up(place, Absence::Disconnected);
                 }
             }
         }

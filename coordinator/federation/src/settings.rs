@@ -5,27 +5,27 @@ use evenhand_protocol::identity::{FederationId, NodeId};
 use evenhand_protocol::message::{LossKind, UpdateKind};
 use serde::{Deserialize, Serialize};
 
-use evenhand_fairness::{Appraisal, SamplerKind, StopRule};
 use crate::strategy::{Baseline, StrategyKind};
+use evenhand_fairness::{Appraisal, SamplerKind, StopRule};
 
 /// Parameters as somebody wrote them; [`Rules::new`](super::Rules::new) checks them.
 ///
 /// The same sections and names as in the coordinator's TOML file.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Settings {
+pub struct FederationConfig {
     /// Who, how many, how long.
-    pub federation: General,
+    pub federation: GeneralConfig,
     /// What nodes compute.
-    pub training: Training,
+    pub training: TrainingConfig,
     /// How contributions are told.
     pub contribution: Appraisal,
     /// When they are known well enough.
-    pub exploring: Exploration,
+    pub exploring: ExploringConfig,
     /// Who is drawn then.
-    pub exploiting: Exploitation,
+    pub exploiting: ExploitingConfig,
     /// Who and what is let in.
-    pub admission: Admission,
+    pub admission: AdmissionConfig,
     /// Of the strategies that are not ours.
     pub baseline: Baseline,
 }
@@ -33,7 +33,7 @@ pub struct Settings {
 /// Who, how many, how long.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct General {
+pub struct GeneralConfig {
     /// The federation's name, one level of its topics.
     pub name: FederationId,
     /// Of every random draw.
@@ -52,7 +52,7 @@ pub struct General {
     pub strategy: StrategyKind,
 }
 
-impl Default for General {
+impl Default for GeneralConfig {
     fn default() -> Self {
         Self {
             name: FederationId::new("home").expect("a valid name"),
@@ -70,7 +70,7 @@ impl Default for General {
 /// What nodes compute.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Training {
+pub struct TrainingConfig {
     /// What is minimised.
     pub loss: Loss,
     /// η of θ_t = θ_{t−1} − η Σ pᵢΔθᵢ.
@@ -87,7 +87,7 @@ pub struct Training {
     /// Momentum of local training, not kept across rounds.
     pub local_momentum: f32,
     /// What nodes make of the plain gradient before they send it; its memory stays on the node.
-    pub optimiser: Optimiser,
+    pub optimiser: OptimiserKind,
     /// Momentum of the optimiser of that name.
     pub momentum: f32,
     /// How updates travel.
@@ -95,7 +95,7 @@ pub struct Training {
     pub codec: CodecKind,
 }
 
-impl Default for Training {
+impl Default for TrainingConfig {
     fn default() -> Self {
         Self {
             loss: Loss::Mse,
@@ -105,21 +105,21 @@ impl Default for Training {
             local_epochs: 0,
             local_learning_rate: 0.01,
             local_momentum: 0.0,
-            optimiser: Optimiser::None,
+            optimiser: OptimiserKind::None,
             momentum: 0.9,
             codec: CodecKind::F32,
         }
     }
 }
 
-impl Training {
+impl TrainingConfig {
     /// What the update shall be.
     pub fn update_kind(&self) -> UpdateKind {
         match self.local_epochs {
             0 => match self.optimiser {
-                Optimiser::None => UpdateKind::Gradient,
-                Optimiser::Momentum => UpdateKind::Momentum { momentum: self.momentum },
-                Optimiser::Adam => UpdateKind::Adam,
+                OptimiserKind::None => UpdateKind::Gradient,
+                OptimiserKind::Momentum => UpdateKind::Momentum { momentum: self.momentum },
+                OptimiserKind::Adam => UpdateKind::Adam,
             },
             epochs => UpdateKind::Epochs {
                 epochs,
@@ -133,7 +133,7 @@ impl Training {
 /// What a node makes of its gradients, from round to round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Optimiser {
+pub enum OptimiserKind {
     /// Nothing: the update is the gradient, as in the paper.
     #[default]
     None,
@@ -143,7 +143,7 @@ pub enum Optimiser {
     Adam,
 }
 
-impl Optimiser {
+impl OptimiserKind {
     /// The name in configurations and JSON.
     pub fn name(self) -> &'static str {
         match self {
@@ -198,9 +198,9 @@ mod codec_name {
 /// When contributions are known well enough.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Exploration {
+pub struct ExploringConfig {
     /// Which test decides.
-    pub rule: RuleKind,
+    pub rule: StopRuleKind,
     /// τ: rounds that must not have moved the standings.
     pub window: u32,
     /// M: nodes whose contributions are tested, drawn once.
@@ -220,10 +220,10 @@ pub struct Exploration {
     pub newcomer_rounds: u32,
 }
 
-impl Default for Exploration {
+impl Default for ExploringConfig {
     fn default() -> Self {
         Self {
-            rule: RuleKind::Paper,
+            rule: StopRuleKind::Paper,
             window: 15,
             watched: 10,
             strictness: 0.7,
@@ -236,13 +236,13 @@ impl Default for Exploration {
     }
 }
 
-impl Exploration {
+impl ExploringConfig {
     /// The rule with its parameters.
     pub fn stop_rule(&self) -> StopRule {
         let window = self.window as usize;
         match self.rule {
-            RuleKind::Paper => StopRule::Paper { window, strictness: self.strictness },
-            RuleKind::Calibrated => {
+            StopRuleKind::Paper => StopRule::Paper { window, strictness: self.strictness },
+            StopRuleKind::Calibrated => {
                 StopRule::Calibrated { window, level: self.level, precision: self.precision }
             }
         }
@@ -252,7 +252,7 @@ impl Exploration {
 /// Which test ends exploring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum RuleKind {
+pub enum StopRuleKind {
     /// One-sample Hotelling T², as published.
     #[default]
     Paper,
@@ -263,7 +263,7 @@ pub enum RuleKind {
 /// Who is drawn once standings are known.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Exploitation {
+pub struct ExploitingConfig {
     /// Draws a round.
     pub k: u32,
     /// How they are made.
@@ -280,7 +280,7 @@ pub struct Exploitation {
     pub audit_level: f64,
 }
 
-impl Default for Exploitation {
+impl Default for ExploitingConfig {
     fn default() -> Self {
         Self {
             k: 4,
@@ -297,7 +297,7 @@ impl Default for Exploitation {
 /// Who and what is let in.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Admission {
+pub struct AdmissionConfig {
     /// The nodes that may enrol; empty for all.
     pub nodes: Vec<NodeId>,
     /// SHA-256, in hex, of the token a node must show; empty for none.
@@ -314,7 +314,7 @@ pub struct Admission {
     pub messages_max: u32,
 }
 
-impl Default for Admission {
+impl Default for AdmissionConfig {
     fn default() -> Self {
         Self {
             nodes: Vec::new(),

@@ -10,17 +10,17 @@ use serde::{Deserialize, Serialize};
 
 use super::Examiner;
 use super::draw::Draw;
-use super::effect::{Dispatch, Effect};
-use super::failed::Cause;
+use super::effect::{Effect, OrderPayload};
+use super::failed::FailureCause;
 use super::input::Tick;
 use super::member::Roster;
-use super::record::{Closed, Fate, Judgement, NodeRound, RoundRecord};
+use super::record::{ClosedRound, Judgement, NodeResponse, NodeRound, RoundEvidence};
 use super::round::{Harvest, Round, Stage};
 use super::rules::Rules;
 use super::standing::Standing;
 use super::weights::Weights;
-use evenhand_fairness::{self as fairness, Contributions, Course, FairnessError, Utility};
 use crate::strategy::{AnyStrategy, Harvested, Merged};
+use evenhand_fairness::{self as fairness, Contributions, Course, FairnessError, Utility};
 
 /// The ONNX file all nodes hold.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -75,7 +75,7 @@ const NAMES_MAX: usize = 100_000;
 /// What one step has come to want, kept apart so that the durable comes before the announced.
 #[derive(Default)]
 pub(super) struct Outbox {
-    pub(super) closed: Vec<Closed>,
+    pub(super) closed: Vec<RoundEvidence>,
     pub(super) persist: bool,
     pub(super) announcements: Vec<Effect>,
     /// The manifest has changed: it goes to everybody, before the tasks that belong to it.
@@ -84,7 +84,7 @@ pub(super) struct Outbox {
 }
 
 impl Outbox {
-    pub(super) fn publish(&mut self, node: NodeId, dispatch: Dispatch) {
+    pub(super) fn publish(&mut self, node: NodeId, dispatch: OrderPayload) {
         self.announcements.push(Effect::Publish { node, dispatch });
     }
 }
@@ -141,7 +141,7 @@ impl Shared {
         let left = u32::try_from(left).unwrap_or(u32::MAX);
         let (member, task) = round.draw.task(place, holds, self.model(asked), &self.rules, left)?;
         let node = self.roster.member(member).id().clone();
-        Some(Effect::Publish { node, dispatch: Dispatch::Train(task) })
+        Some(Effect::Publish { node, dispatch: OrderPayload::Train(task) })
     }
 
     /// Where nodes have models of their own, whoever joins begins with that of the node the strategy thinks least of: the
@@ -176,7 +176,7 @@ impl Shared {
         round: Round,
         measures: impl FnOnce(&Harvest) -> bool,
         examiner: Option<&mut (dyn Examiner + '_)>,
-    ) -> Result<Reaped, Cause> {
+    ) -> Result<Reaped, FailureCause> {
         let harvest = round.harvest(&self.rules.admission);
         let (mut told, mut unmeasured, mut next) = (None, None, None);
         if !harvest.arrivals.is_empty() {
@@ -246,7 +246,7 @@ impl Shared {
     }
 
     /// θ_t and whatever models nodes have of their own, if they are finite.
-    fn merge(&mut self, harvest: &Harvest, told: Option<&Contributions>) -> Result<Merged, Cause> {
+    fn merge(&mut self, harvest: &Harvest, told: Option<&Contributions>) -> Result<Merged, FailureCause> {
         let columns: Vec<usize> = harvest.arrivals.iter().map(|(column, _)| *column).collect();
         let asked: Vec<usize> = harvest.draw.asked().iter().map(|asked| asked.member).collect();
         let losses: Vec<f64> = harvest.arrivals.iter().map(|(_, accepted)| accepted.loss().into()).collect();
@@ -272,7 +272,7 @@ impl Shared {
             presence,
         });
         let finite = merged.latest.is_finite() && merged.own.iter().all(Weights::is_finite);
-        if finite { Ok(merged) } else { Err(Cause::Diverged { round: harvest.draw.round() }) }
+        if finite { Ok(merged) } else { Err(FailureCause::Diverged { round: harvest.draw.round() }) }
     }
 
     /// β: as set, or as found for the wanted worst staleness on the standings so far.
@@ -309,7 +309,7 @@ impl Shared {
         let count = self.refused.entry((column, refusal)).or_default();
         *count = count.saturating_add(1);
         if *count == 1 || (column.is_none() && *count <= STRANGERS_TOLD) {
-            out.publish(node, Dispatch::Refused { round, refusal });
+            out.publish(node, OrderPayload::Refused { round, refusal });
         }
     }
 
@@ -338,7 +338,7 @@ impl Shared {
             NodeRound {
                 node: member.id().clone(),
                 why: draw.why(column),
-                fate: part.map_or(Fate::Idle, |(_, fate)| fate),
+                fate: part.map_or(NodeResponse::NotAsked, |(_, fate)| fate),
                 contribution: measured.get(&column).map(|(value, _)| *value),
                 contribution_error: measured.get(&column).and_then(|(_, error)| *error),
                 standing: self.strategy.get().opinion(column).unwrap_or(member.standing.value()),
@@ -364,7 +364,7 @@ impl Shared {
             self.latest = latest;
             self.own = own;
         }
-        let record = RoundRecord {
+        let record = ClosedRound {
             round,
             phase,
             opened,
@@ -379,7 +379,12 @@ impl Shared {
             nodes,
             strangers,
         };
-        out.closed.push(Closed { record, weights: self.latest.clone(), own: self.own.clone(), updates });
+        out.closed.push(RoundEvidence {
+            record,
+            weights: self.latest.clone(),
+            own: self.own.clone(),
+            updates,
+        });
         out.persist = true;
         (!self.is_done()).then_some(until)
     }

@@ -3,11 +3,11 @@
 use evenhand_protocol::message::Phase;
 
 use super::outcome::{Cost, Ended, Member, Outcome, Round, Settings, Stage, Teller};
-use evenhand_federation::{Fate, Federation, NodeRound, RoundRecord};
+use evenhand_federation::{ClosedRound, Federation, NodeResponse, NodeRound};
 
 impl Outcome {
     /// Of a federation and its rounds. Nodes are ordered by how far their standing falls short of the best, from 0 to 1.
-    pub fn told_by_coordinator(federation: &Federation, records: &[RoundRecord], command: String) -> Self {
+    pub fn told_by_coordinator(federation: &Federation, records: &[ClosedRound], command: String) -> Self {
         let nodes = records.last().map_or(0, |last| last.nodes.len());
         let standings: Vec<f64> =
             records.last().map_or(Vec::new(), |last| last.nodes.iter().map(|node| node.standing).collect());
@@ -54,13 +54,13 @@ fn settings(federation: &Federation, command: String) -> Settings {
 /// What a node said of its loss in a round.
 fn reported(node: &NodeRound) -> Option<f64> {
     match node.fate {
-        Fate::Arrived { loss, online, .. } => Some(online.map_or(loss, |online| online.loss).into()),
+        NodeResponse::Arrived { loss, online, .. } => Some(online.map_or(loss, |online| online.loss).into()),
         _ => None,
     }
 }
 
 /// The first loss each node reported: what stands for the rounds before.
-fn first_losses(records: &[RoundRecord], nodes: usize) -> Vec<f64> {
+fn first_losses(records: &[ClosedRound], nodes: usize) -> Vec<f64> {
     let mut first = vec![None; nodes];
     for record in records {
         for (first, node) in first.iter_mut().zip(&record.nodes) {
@@ -73,7 +73,7 @@ fn first_losses(records: &[RoundRecord], nodes: usize) -> Vec<f64> {
 }
 
 /// A round; nodes that had not joined yet have nothing, and their first loss.
-fn round(record: &RoundRecord, losses: &mut [f64]) -> Round {
+fn round(record: &ClosedRound, losses: &mut [f64]) -> Round {
     for (loss, node) in losses.iter_mut().zip(&record.nodes) {
         *loss = reported(node).unwrap_or(*loss);
     }

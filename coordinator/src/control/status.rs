@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use evenhand_federation::{Federation, RoundRecord};
+use evenhand_federation::{ClosedRound, Federation};
 
 /// A federation at one moment, running or not.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -54,7 +54,7 @@ pub struct NodeStatus {
 
 impl Status {
     /// Of a federation and the last of its rounds that is over.
-    pub fn new(federation: &Federation, last: Option<&RoundRecord>, process: Option<u32>) -> Self {
+    pub fn new(federation: &Federation, last: Option<&ClosedRound>, process: Option<u32>) -> Self {
         let nodes = federation.members().iter().map(|member| NodeStatus {
             id: member.id().to_string(),
             present: member.is_alive() && !member.is_removed(),

@@ -6,9 +6,9 @@ use bytes::Bytes;
 use serde::Serialize;
 use tokio::sync::watch;
 
-use evenhand_federation::Federation;
 use crate::shell::{Handle, Report, Witness};
 use crate::view::View;
+use evenhand_federation::Federation;
 
 /// A view that is shared; clones show the same.
 #[derive(Debug, Clone)]

@@ -30,8 +30,8 @@ pub use self::routes::paths;
 
 use self::listener::Patient;
 use self::routes::App;
-use evenhand_federation::Command;
 use crate::shell::Unheeded;
+use evenhand_federation::Command;
 
 /// How long the last words may take to reach the browsers.
 const FAREWELL: Duration = Duration::from_secs(2);

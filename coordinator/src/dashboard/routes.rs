@@ -21,8 +21,8 @@ use super::assets::ASSETS;
 use super::board::{Board, json as encoded};
 use super::gate::{self, Token};
 use super::{Commander, DashboardOptions, events, metrics};
-use evenhand_federation::{Command, Objection};
 use crate::shell::Unheeded;
+use evenhand_federation::{Command, CommandRejection};
 
 /// The largest body of a command.
 const BODY_BYTES_MAX: usize = 4096;
@@ -214,7 +214,9 @@ async fn command(
     };
     match (app.0.commander)(command).await {
         Ok(()) => answer(StatusCode::ACCEPTED, encoded(&json!({ "accepted": name }))),
-        Err(why @ Unheeded::Objection(Objection::Stranger(_))) => problem(StatusCode::NOT_FOUND, why),
+        Err(why @ Unheeded::CommandRejection(CommandRejection::Stranger(_))) => {
+            problem(StatusCode::NOT_FOUND, why)
+        }
         Err(why) => problem(StatusCode::CONFLICT, why),
     }
 }

@@ -4,14 +4,14 @@ use evenhand_link::LinkError;
 use evenhand_protocol::exit::Exit;
 
 use super::keeper::KeepError;
-use evenhand_federation::Objection;
+use evenhand_federation::CommandRejection;
 
 /// Why a command came to nothing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unheeded {
     /// The federation cannot do it.
     #[error(transparent)]
-    Objection(#[from] Objection),
+    CommandRejection(#[from] CommandRejection),
     /// Nobody hears it any more.
     #[error("the coordinator is ending")]
     Ending,

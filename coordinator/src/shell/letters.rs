@@ -7,7 +7,7 @@ use evenhand_protocol::identity::{FederationId, NodeId};
 use evenhand_protocol::message::{Message, Refusal};
 use evenhand_protocol::topic::{self, Channel};
 
-use evenhand_federation::{Dispatch, Effect};
+use evenhand_federation::{Effect, OrderPayload};
 
 /// Letters in order, of each kind at most one to each node: a newer one takes the place of one that was not sent yet.
 /// However much nodes ask for, no more than that can wait.
@@ -66,9 +66,9 @@ fn kind(word: &Effect) -> Option<Kind> {
         Effect::Account { node, .. } => Some((Some(node.clone()), Subject::Account)),
         Effect::Publish { node, dispatch } => {
             let subject = match dispatch {
-                Dispatch::Train(_) => Subject::Task,
-                Dispatch::Graph { .. } => Subject::Graph,
-                Dispatch::Refused { refusal, .. } => Subject::Refused(*refusal),
+                OrderPayload::Train(_) => Subject::Task,
+                OrderPayload::Graph { .. } => Subject::Graph,
+                OrderPayload::Refused { refusal, .. } => Subject::Refused(*refusal),
             };
             Some((Some(node.clone()), subject))
         }
@@ -107,14 +107,14 @@ mod tests {
 
     fn refused(node: &str, round: u32, refusal: Refusal) -> Effect {
         let node = NodeId::new(node).unwrap();
-        Effect::Publish { node, dispatch: Dispatch::Refused { round, refusal } }
+        Effect::Publish { node, dispatch: OrderPayload::Refused { round, refusal } }
     }
 
     #[test]
     fn what_waits_is_bounded_by_nodes_and_kinds_and_the_newest_counts() {
         let graph = |bytes: u8| Effect::Publish {
             node: NodeId::new("a").unwrap(),
-            dispatch: Dispatch::Graph {
+            dispatch: OrderPayload::Graph {
                 graph: evenhand_protocol::identity::Digest::of(b"graph"),
                 onnx: vec![bytes].into(),
             },

@@ -47,7 +47,9 @@ impl Mail {
             LinkEvent::Message { topic, message, retained } => {
                 let (node, channel) = topic::parse_node(federation, &topic)?;
                 Some(match (channel, message) {
-                    (Channel::Status, Message::Status(status)) if retained => Input::Kept { node, status },
+                    (Channel::Status, Message::Status(status)) if retained => {
+                        Input::RetainedStatus { node, status }
+                    }
                     (Channel::Status, Message::Status(status)) => Input::Status { node, status },
                     (Channel::Update, Message::Answer(answer)) => Input::Answer { node, answer },
                     _ => Input::Malformed { node },

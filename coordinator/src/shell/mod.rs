@@ -33,7 +33,7 @@ pub use self::witness::Witness;
 
 use self::clock::Clock;
 use self::mail::Mail;
-use evenhand_federation::{Closed, Command, Dispatch, Effect, Federation, Input};
+use evenhand_federation::{Command, Effect, Federation, Input, OrderPayload, RoundEvidence};
 
 /// Inputs stepped at a time: enough to make good use of a trip to the blocking thread.
 const BATCH: usize = 256;
@@ -66,7 +66,7 @@ impl Connection {
 #[derive(Debug, Clone)]
 pub struct Report {
     /// The round, its model and its updates.
-    pub closed: Arc<Closed>,
+    pub closed: Arc<RoundEvidence>,
     /// Seconds spent on evaluating, merging and saving it.
     pub seconds: f64,
 }
@@ -275,7 +275,7 @@ impl Machine {
                     Effect::Record(round) => closed.push(Arc::new(*round)),
                     Effect::Persist(saved) => keeper.keep(&closed, *saved).map_err(ShellError::Keeper)?,
                     word => {
-                        if let Effect::Publish { node, dispatch: Dispatch::Refused { round, refusal } } =
+                        if let Effect::Publish { node, dispatch: OrderPayload::Refused { round, refusal } } =
                             &word
                         {
                             tracing::warn!(%node, round, refusal = refusal.name(), "refused");

@@ -7,7 +7,7 @@ use evenhand_protocol::identity::Digest;
 
 use super::log::missing;
 use super::{Store, StoreError, key, restored};
-use evenhand_federation::{Difference, Federation, RoundRecord, Weights};
+use evenhand_federation::{ClosedRound, Federation, ReplayDifference, Weights};
 
 /// What an audit found.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,7 +18,7 @@ pub struct Audit {
     /// checked.
     pub followed: u32,
     /// The first thing that does not agree, if anything does not.
-    pub difference: Option<Difference>,
+    pub difference: Option<ReplayDifference>,
 }
 
 impl Store {
@@ -31,7 +31,7 @@ impl Store {
         // What the rounds so far have led to; unknown after one that could not be recomputed.
         let mut computed = Some(from(self.value(key::FOUNDED)?.ok_or_else(|| self.absent())?)?);
         let mut audit = Audit { recomputed: 0, followed: 0, difference: None };
-        let mut before: Option<RoundRecord> = None;
+        let mut before: Option<ClosedRound> = None;
         let mut kept = false;
         for record in log.records()? {
             let record = record?;
@@ -76,10 +76,10 @@ impl Store {
 }
 
 /// Whether a round begins where the one before it ended.
-fn follows(before: Option<&RoundRecord>, record: &RoundRecord) -> Option<Difference> {
+fn follows(before: Option<&ClosedRound>, record: &ClosedRound) -> Option<ReplayDifference> {
     let number = before.map_or(1, |before| before.round + 1);
     if record.round != number {
-        return Some(Difference {
+        return Some(ReplayDifference {
             round: number,
             what: "its record".into(),
             recorded: "missing".into(),
@@ -87,7 +87,7 @@ fn follows(before: Option<&RoundRecord>, record: &RoundRecord) -> Option<Differe
         });
     }
     let after = before?.weights_after;
-    (record.weights_before != after).then(|| Difference {
+    (record.weights_before != after).then(|| ReplayDifference {
         round: record.round,
         what: "the model before".into(),
         recorded: record.weights_before.to_string(),
@@ -96,13 +96,13 @@ fn follows(before: Option<&RoundRecord>, record: &RoundRecord) -> Option<Differe
 }
 
 /// Whether the kept model is this one.
-fn same_model(computed: Digest, kept: &Federation) -> Option<Difference> {
+fn same_model(computed: Digest, kept: &Federation) -> Option<ReplayDifference> {
     let found = kept.weights().digest();
     (found != computed).then(|| untrue(kept, "the model in the state", found, computed))
 }
 
 /// Whether the kept state is what the rounds led to.
-fn same_state(computed: &Federation, kept: &Federation) -> Option<Difference> {
+fn same_state(computed: &Federation, kept: &Federation) -> Option<ReplayDifference> {
     let model = same_model(computed.weights().digest(), kept);
     if model.is_some() {
         return model;
@@ -126,7 +126,7 @@ fn same_state(computed: &Federation, kept: &Federation) -> Option<Difference> {
     None
 }
 
-fn untrue(kept: &Federation, what: &str, recorded: impl Display, computed: impl Display) -> Difference {
+fn untrue(kept: &Federation, what: &str, recorded: impl Display, computed: impl Display) -> ReplayDifference {
     let (recorded, computed) = (recorded.to_string(), computed.to_string());
-    Difference { round: kept.round(), what: what.into(), recorded, computed }
+    ReplayDifference { round: kept.round(), what: what.into(), recorded, computed }
 }

@@ -5,7 +5,7 @@ use redb::{ReadOnlyTable, ReadTransaction, ReadableDatabase, ReadableTable, Writ
 use serde::de::DeserializeOwned;
 
 use super::{ANCHORS, ROUNDS, RULES, Store, StoreError, UPDATES, sealed};
-use evenhand_federation::{Closed, RoundRecord, Rules, Saved};
+use evenhand_federation::{ClosedRound, RoundEvidence, Rules, SavedFederation};
 
 /// The log as it was when it was opened; rounds that end later do not show.
 pub struct Log {
@@ -24,13 +24,13 @@ impl Store {
 
 impl Log {
     /// The figures of one round.
-    pub fn record(&self, round: u32) -> Result<Option<RoundRecord>, StoreError> {
+    pub fn record(&self, round: u32) -> Result<Option<ClosedRound>, StoreError> {
         let bytes = self.rounds.get(round)?;
         bytes.map(|bytes| decoded(round, "record", bytes.value())).transpose()
     }
 
     /// The figures of every round, in order.
-    pub fn records(&self) -> Result<impl Iterator<Item = Result<RoundRecord, StoreError>>, StoreError> {
+    pub fn records(&self) -> Result<impl Iterator<Item = Result<ClosedRound, StoreError>>, StoreError> {
         Ok(self.rounds.iter()?.map(|entry| {
             let (round, bytes) = entry?;
             decoded(round.value(), "record", bytes.value())
@@ -38,7 +38,7 @@ impl Log {
     }
 
     /// The last round that is over.
-    pub fn last(&self) -> Result<Option<RoundRecord>, StoreError> {
+    pub fn last(&self) -> Result<Option<ClosedRound>, StoreError> {
         match self.rounds.last()? {
             Some((round, bytes)) => decoded(round.value(), "record", bytes.value()).map(Some),
             None => Ok(None),
@@ -76,7 +76,7 @@ pub(super) fn missing(round: u32, what: &str) -> StoreError {
 }
 
 /// Adds a round.
-pub(super) fn append(transaction: &WriteTransaction, closed: &Closed) -> Result<(), StoreError> {
+pub(super) fn append(transaction: &WriteTransaction, closed: &RoundEvidence) -> Result<(), StoreError> {
     let round = closed.record.round;
     let record = postcard::to_allocvec(&closed.record).expect("plain data always encodes");
     transaction.open_table(ROUNDS)?.insert(round, record.as_slice())?;
@@ -93,7 +93,7 @@ pub(super) fn thin(
     transaction: &WriteTransaction,
     round: u32,
     keep: u32,
-    saved: &Saved,
+    saved: &SavedFederation,
 ) -> Result<(), StoreError> {
     if keep == 0 || !round.is_multiple_of(keep) {
         return Ok(());

@@ -34,8 +34,8 @@ use self::guard::{Guarded, sound};
 pub use self::error::StoreError;
 pub use self::log::Log;
 
-use evenhand_federation::{Closed, Federation, RestoreError, Rules, Saved};
 use crate::shell::{KeepError, Keeper};
+use evenhand_federation::{Federation, RestoreError, RoundEvidence, Rules, SavedFederation};
 
 /// The file in the state folder.
 pub const FILE: &str = "federation.redb";
@@ -158,17 +158,17 @@ impl Store {
         Ok(self.value(key::ONNX)?.map(Arc::from))
     }
 
-    fn latest(&self) -> Result<Saved, StoreError> {
+    fn latest(&self) -> Result<SavedFederation, StoreError> {
         let bytes = self.value(key::LATEST)?.ok_or_else(|| self.absent())?;
         self.saved(&bytes)
     }
 
     /// A kept state with its history.
-    fn saved(&self, bytes: &[u8]) -> Result<Saved, StoreError> {
+    fn saved(&self, bytes: &[u8]) -> Result<SavedFederation, StoreError> {
         let state = sealed::open(bytes)
             .ok_or_else(|| StoreError::Damaged("the federation's state is not what was written".into()))?;
         let log = self.log()?;
-        Saved::from_bytes(state)?.with_history(|round| log.record(round))
+        SavedFederation::from_bytes(state)?.with_history(|round| log.record(round))
     }
 
     fn value(&self, key: &str) -> Result<Option<Vec<u8>>, StoreError> {
@@ -216,7 +216,7 @@ fn make(folder: &Path) -> Result<(), StoreError> {
     }
 }
 
-fn keep_state(transaction: &WriteTransaction, key: &str, saved: Saved) -> Result<(), StoreError> {
+fn keep_state(transaction: &WriteTransaction, key: &str, saved: SavedFederation) -> Result<(), StoreError> {
     let bytes = sealed::close(saved.without_history().to_bytes());
     transaction.open_table(FEDERATION)?.insert(key, bytes.as_slice())?;
     Ok(())
@@ -257,7 +257,7 @@ impl Durable {
 }
 
 impl Keeper for Durable {
-    fn keep(&mut self, closed: &[Arc<Closed>], saved: Saved) -> Result<(), KeepError> {
+    fn keep(&mut self, closed: &[Arc<RoundEvidence>], saved: SavedFederation) -> Result<(), KeepError> {
         self.store.write(|transaction| {
             for closed in closed {
                 log::append(transaction, closed)?;
@@ -272,7 +272,7 @@ impl Keeper for Durable {
 }
 
 /// A federation from what is kept of it. Both parts lie here, so that one which does not fit the other is damage.
-fn restored(saved: Saved, onnx: Arc<[u8]>) -> Result<Federation, StoreError> {
+fn restored(saved: SavedFederation, onnx: Arc<[u8]>) -> Result<Federation, StoreError> {
     Federation::restore(saved, onnx).map_err(|error| match error {
         RestoreError::Onnx => {
             StoreError::Damaged("the ONNX file kept here is not the one it was founded with".into())

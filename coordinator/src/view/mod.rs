@@ -25,7 +25,7 @@ pub use self::round::RoundPoint;
 
 use self::history::{Axis, Series};
 use self::node::NodeView;
-use evenhand_federation::{Federation, RoundRecord};
+use evenhand_federation::{ClosedRound, Federation};
 
 /// Entries of the federation's history.
 const ROUNDS_KEPT: usize = 1024;
@@ -100,7 +100,7 @@ impl View {
     }
 
     /// Takes in a round that is over. Rounds come in order; one that was told before changes nothing.
-    pub fn close(&mut self, record: &RoundRecord, seconds: f64, traffic: Traffic) {
+    pub fn close(&mut self, record: &ClosedRound, seconds: f64, traffic: Traffic) {
         if self.last_closed().is_some_and(|last| record.round <= last) {
             return;
         }

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::history::{Axis, Merge, Series, Span, Step};
 use super::words;
-use evenhand_federation::{Fate, NodeRound};
+use evenhand_federation::{NodeResponse, NodeRound};
 
 /// A node in the table of all nodes.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -61,14 +61,14 @@ pub struct Fates {
 }
 
 impl Fates {
-    pub(super) fn count(&mut self, fate: Fate) {
+    pub(super) fn count(&mut self, fate: NodeResponse) {
         match fate {
-            Fate::Arrived { .. } => self.arrived += 1,
-            Fate::Declined(_) => self.declined += 1,
-            Fate::Refused(_) => self.refused += 1,
-            Fate::Died => self.died += 1,
-            Fate::Missed => self.missed += 1,
-            Fate::Idle => {}
+            NodeResponse::Arrived { .. } => self.arrived += 1,
+            NodeResponse::Declined(_) => self.declined += 1,
+            NodeResponse::Refused(_) => self.refused += 1,
+            NodeResponse::Disconnected => self.died += 1,
+            NodeResponse::Missed => self.missed += 1,
+            NodeResponse::NotAsked => {}
         }
     }
 }
@@ -113,7 +113,7 @@ impl Merge for Cell {
 
 fn loss(node: &NodeRound) -> Option<f64> {
     match node.fate {
-        Fate::Arrived { loss, .. } => Some(f64::from(loss)),
+        NodeResponse::Arrived { loss, .. } => Some(f64::from(loss)),
         _ => None,
     }
 }
@@ -223,14 +223,14 @@ impl NodeView {
         for (refusal, count) in &node.refusals {
             *self.refusals.entry(*refusal).or_default() += u64::from(*count);
         }
-        if let Fate::Arrived { samples, online, norm, .. } = node.fate {
+        if let NodeResponse::Arrived { samples, online, norm, .. } = node.fate {
             self.samples = Some(samples);
             self.norm = Some(norm);
             self.online_loss = online.map(|online| f64::from(online.loss)).or(self.online_loss);
         }
         self.history.put(axis, step, Cell::new(node));
         let row = &mut self.row;
-        row.present = node.why != Why::Absent && node.fate != Fate::Died;
+        row.present = node.why != Why::Absent && node.fate != NodeResponse::Disconnected;
         row.removed = node.removed;
         row.standing = node.standing;
         row.standing_error = node.standing_error;

@@ -10,8 +10,8 @@ use super::node::Fates;
 use super::round::RoundPoint;
 use super::words;
 use evenhand_fairness::SamplerKind;
-use evenhand_federation::{Federation, NodeRound, RoundRecord, RuleKind, Rules};
 use evenhand_federation::strategy::StrategyKind;
+use evenhand_federation::{ClosedRound, Federation, NodeRound, Rules, StopRuleKind};
 
 /// Changes of phase that are remembered.
 const CHANGES_KEPT: usize = 64;
@@ -91,7 +91,7 @@ pub struct Census {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StopView {
     /// Which rule.
-    pub rule: RuleKind,
+    pub rule: StopRuleKind,
     /// τ.
     pub window: u32,
     /// M.
@@ -196,8 +196,8 @@ impl Overview {
                 window: exploring.window,
                 watched: exploring.watched,
                 threshold: match exploring.rule {
-                    RuleKind::Paper => exploring.strictness,
-                    RuleKind::Calibrated => exploring.level,
+                    StopRuleKind::Paper => exploring.strictness,
+                    StopRuleKind::Calibrated => exploring.level,
                 },
                 p_value: None,
                 reason: None,
@@ -229,7 +229,7 @@ impl Overview {
         }
     }
 
-    pub(super) fn close(&mut self, record: &RoundRecord, point: &RoundPoint) {
+    pub(super) fn close(&mut self, record: &ClosedRound, point: &RoundPoint) {
         self.version += 1;
         self.phase = record.phase;
         self.round = record.round;

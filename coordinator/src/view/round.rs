@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::history::Merge;
 use super::words;
-use evenhand_federation::RoundRecord;
+use evenhand_federation::ClosedRound;
 
 /// One round, or several neighbours of a long run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -49,7 +49,7 @@ pub struct RoundPoint {
 }
 
 impl RoundPoint {
-    pub(super) fn new(record: &RoundRecord, seconds: f64, traffic: Traffic) -> Self {
+    pub(super) fn new(record: &ClosedRound, seconds: f64, traffic: Traffic) -> Self {
         let staying = record.nodes.iter().filter(|node| node.removed.is_none());
         let (count, sum, longest) = staying.fold((0u32, 0u64, 0), |(count, sum, longest), node| {
             (count + 1, sum + u64::from(node.staleness), node.staleness.max(longest))

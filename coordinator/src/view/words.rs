@@ -5,17 +5,17 @@ use std::collections::BTreeMap;
 use evenhand_protocol::message::{Phase, Refusal};
 use serde::Serializer;
 
-use evenhand_federation::Fate;
+use evenhand_federation::NodeResponse;
 
 /// What became of a node in a round, and why if there is a reason.
-pub(super) fn fate_word(fate: Fate) -> String {
+pub(super) fn fate_word(fate: NodeResponse) -> String {
     match fate {
-        Fate::Arrived { .. } => "arrived".into(),
-        Fate::Declined(reason) => format!("declined: {}", reason.name()),
-        Fate::Refused(refusal) => format!("refused: {}", refusal.name()),
-        Fate::Died => "died".into(),
-        Fate::Missed => "missed".into(),
-        Fate::Idle => "idle".into(),
+        NodeResponse::Arrived { .. } => "arrived".into(),
+        NodeResponse::Declined(reason) => format!("declined: {}", reason.name()),
+        NodeResponse::Refused(refusal) => format!("refused: {}", refusal.name()),
+        NodeResponse::Disconnected => "died".into(),
+        NodeResponse::Missed => "missed".into(),
+        NodeResponse::NotAsked => "idle".into(),
     }
 }
 

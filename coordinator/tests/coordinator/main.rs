@@ -7,11 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
 use evenhand_broker::{Access, BrokerOptions, COORDINATOR, EmbeddedBroker};
-use evenhand_federation::{
-    Blueprint, Closed, Command, Fate, Federation, Objection, Rules, Saved, Settings,
-};
 use evenhand_coordinator::shell::{
     Connection, Coordinator, Handle, KeepError, Keeper, Outcome, Report, ShellError, Unheeded,
+};
+use evenhand_federation::{
+    Command, CommandRejection, Federation, FederationConfig, InitialModel, NodeResponse, RoundEvidence,
+    Rules, SavedFederation,
 };
 use evenhand_link::testing::Mosquitto;
 use evenhand_link::{Broker, Link, LinkEvent, LinkOptions, plain_options};
@@ -27,8 +28,8 @@ use self::node::{Behaviour, Node};
 const DIM: usize = 40_000;
 
 /// Rounds wait for their nodes as good as for ever: what ends them must be answers and wills.
-fn settings(nodes: u32) -> Settings {
-    let mut settings = Settings::default();
+fn settings(nodes: u32) -> FederationConfig {
+    let mut settings = FederationConfig::default();
     settings.federation.nodes_min = nodes;
     settings.federation.rounds = 8;
     settings.federation.round_deadline_ms = 3_600_000;
@@ -41,15 +42,15 @@ fn settings(nodes: u32) -> Settings {
     settings
 }
 
-fn blueprint() -> Blueprint {
-    Blueprint {
+fn blueprint() -> InitialModel {
+    InitialModel {
         graph: Digest::of(b"graph"),
         onnx: vec![7; 300_000].into(),
         weights: (0..DIM).map(|i| (i % 17) as f32).collect::<Vec<f32>>().into(),
     }
 }
 
-fn federation(settings: Settings) -> Federation {
+fn federation(settings: FederationConfig) -> Federation {
     Federation::new(Rules::new(settings).unwrap(), blueprint())
 }
 
@@ -77,11 +78,11 @@ impl Running {
         Self { handle, reports, outcome: tokio::spawn(coordinator.run(sender)) }
     }
 
-    async fn round(&mut self) -> Arc<Closed> {
+    async fn round(&mut self) -> Arc<RoundEvidence> {
         self.reports.recv().await.expect("another round").closed
     }
 
-    async fn end(mut self) -> (Outcome, Vec<Arc<Closed>>) {
+    async fn end(mut self) -> (Outcome, Vec<Arc<RoundEvidence>>) {
         let outcome = self.outcome.await.unwrap().unwrap();
         let mut rounds = Vec::new();
         while let Some(report) = self.reports.recv().await {
@@ -96,7 +97,7 @@ impl Running {
 struct Shelf(Arc<Mutex<Option<Vec<u8>>>>);
 
 impl Keeper for Shelf {
-    fn keep(&mut self, _closed: &[Arc<Closed>], saved: Saved) -> Result<(), KeepError> {
+    fn keep(&mut self, _closed: &[Arc<RoundEvidence>], saved: SavedFederation) -> Result<(), KeepError> {
         *self.0.lock().unwrap() = Some(saved.to_bytes());
         Ok(())
     }
@@ -105,11 +106,11 @@ impl Keeper for Shelf {
 impl Shelf {
     fn restore(&self) -> Federation {
         let bytes = self.0.lock().unwrap().clone().unwrap();
-        Federation::restore(Saved::from_bytes(&bytes).unwrap(), blueprint().onnx).unwrap()
+        Federation::restore(SavedFederation::from_bytes(&bytes).unwrap(), blueprint().onnx).unwrap()
     }
 }
 
-fn asked(closed: &Closed) -> BTreeSet<String> {
+fn asked(closed: &RoundEvidence) -> BTreeSet<String> {
     closed.record.asked().map(|node| node.node.to_string()).collect()
 }
 
@@ -195,7 +196,7 @@ async fn a_node_that_dies_in_a_round_is_missed_at_once_and_welcome_back() {
     let mortal = Node::start(address.clone(), "c", 1, Behaviour::DiesIn(2));
     assert_eq!(running.round().await.record.arrived(), 3);
     let second = running.round().await;
-    assert_eq!(second.record.nodes[2].fate, Fate::Died, "its will ended the wait");
+    assert_eq!(second.record.nodes[2].fate, NodeResponse::Disconnected, "its will ended the wait");
     mortal.end().await;
     let mut back = Node::start(address.clone(), "c", 2, Behaviour::Obeys);
     back.is_greeted().await;
@@ -297,7 +298,7 @@ async fn the_operator_can_pause_resume_and_finish() {
         ["a", "b"].map(|name| Node::start(address(&broker), name, 1, Behaviour::Waits(2))).into();
     running.round().await;
     assert_eq!(running.handle.command(Command::Pause).await, Ok(()));
-    assert_eq!(running.handle.command(Command::Begin).await, Err(Objection::Begun.into()));
+    assert_eq!(running.handle.command(Command::Begin).await, Err(CommandRejection::Begun.into()));
     assert_eq!(running.handle.command(Command::Resume).await, Ok(()));
     nodes.iter().for_each(Node::go_on);
     assert_eq!(running.round().await.record.round, 2);
@@ -315,7 +316,7 @@ async fn the_operator_can_pause_resume_and_finish() {
 async fn a_state_that_cannot_be_kept_is_never_announced() {
     struct Full;
     impl Keeper for Full {
-        fn keep(&mut self, _closed: &[Arc<Closed>], _saved: Saved) -> Result<(), KeepError> {
+        fn keep(&mut self, _closed: &[Arc<RoundEvidence>], _saved: SavedFederation) -> Result<(), KeepError> {
             Err("no space left on device".into())
         }
     }

@@ -14,9 +14,9 @@ use std::thread;
 use std::time::Duration;
 
 use evenhand_coordinator::config::Config;
-use evenhand_fairness::SamplerKind;
-use evenhand_federation::{NodeRound, RoundRecord, Tick};
 use evenhand_coordinator::store::Store;
+use evenhand_fairness::SamplerKind;
+use evenhand_federation::{ClosedRound, NodeRound, Tick};
 use evenhand_link::testing::Mosquitto;
 use evenhand_protocol::message::Phase;
 use rand::{RngExt, SeedableRng};
@@ -57,7 +57,7 @@ fn config(broker: &Mosquitto, state: &Path) -> Config {
 #[derive(Debug, PartialEq)]
 struct End {
     model: String,
-    records: Vec<RoundRecord>,
+    records: Vec<ClosedRound>,
 }
 
 fn end(state: &Path) -> End {
@@ -66,7 +66,7 @@ fn end(state: &Path) -> End {
     assert_eq!(federation.phase(), Phase::Finished);
     let audit = store.audit().unwrap();
     assert_eq!((audit.recomputed, audit.difference), (ROUNDS, None));
-    let timeless = |record: RoundRecord| RoundRecord {
+    let timeless = |record: ClosedRound| ClosedRound {
         opened: Tick(0),
         closed: Tick(0),
         nodes: record.nodes.into_iter().map(|node| NodeRound { refusals: BTreeMap::new(), ..node }).collect(),

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 
 use evenhand_fairness::Utility;
-use evenhand_federation::{RoundRecord, Settings, Tick};
+use evenhand_federation::{ClosedRound, FederationConfig, Tick};
 use evenhand_coordinator::store::{FILE, Store, StoreError};
 use evenhand_federation::strategy::StrategyKind;
 use evenhand_protocol::codec::EncodedUpdate;
@@ -47,7 +47,7 @@ fn tamper(
     before
 }
 
-fn tamper_record(folder: &Path, round: u32, change: impl FnOnce(&mut RoundRecord)) -> Vec<u8> {
+fn tamper_record(folder: &Path, round: u32, change: impl FnOnce(&mut ClosedRound)) -> Vec<u8> {
     tamper(folder, ROUNDS, round, |bytes| {
         let mut record = postcard::from_bytes(bytes).unwrap();
         change(&mut record);
@@ -123,8 +123,8 @@ fn each_untruth_is_named_with_its_round() {
 }
 
 /// Times and refusals follow from nothing; everything else must.
-fn what_follows(bytes: &[u8]) -> Option<RoundRecord> {
-    let mut record: RoundRecord = postcard::from_bytes(bytes).ok()?;
+fn what_follows(bytes: &[u8]) -> Option<ClosedRound> {
+    let mut record: ClosedRound = postcard::from_bytes(bytes).ok()?;
     (record.opened, record.closed) = (Tick(0), Tick(0));
     record.strangers.clear();
     record.nodes.iter_mut().for_each(|node| node.refusals.clear());
@@ -249,7 +249,7 @@ fn updates_that_are_not_kept_are_no_untruth_but_a_gap_is_damage() {
 
 /// The state is sealed against accidents, not against its owner.
 /// A federation of nine rounds, whose state is then changed by one bit where it holds these numbers.
-fn untrue_state(rules: &Settings, numbers: impl FnOnce(&World) -> Vec<f32>) -> TempDir {
+fn untrue_state(rules: &FederationConfig, numbers: impl FnOnce(&World) -> Vec<f32>) -> TempDir {
     let folder = TempDir::new().unwrap();
     let mut kept = Kept::start(folder.path(), rules, 0);
     kept.enrol(&["a", "b", "c", "d"]);

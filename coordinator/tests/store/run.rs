@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use evenhand_fairness::{Estimator, Utility};
-use evenhand_federation::{Command, Federation, Input, NormPolicy, Rules, Settings};
+use evenhand_federation::{Command, Federation, Input, NormPolicy, Rules, FederationConfig};
 use evenhand_coordinator::shell::Keeper;
 use evenhand_coordinator::store::{Durable, Store};
 use evenhand_protocol::codec::{self, CodecKind, ErrorFeedback};
@@ -16,7 +16,7 @@ use super::world::{World, blueprint, node, settings, update};
 
 pub(crate) const DIM: usize = 40;
 
-pub(crate) fn rules() -> Settings {
+pub(crate) fn rules() -> FederationConfig {
     let mut rules = settings(4);
     rules.federation.rounds = 30;
     rules.contribution.utility = Utility::Cosine;
@@ -38,7 +38,7 @@ pub(crate) fn rules() -> Settings {
     rules
 }
 
-pub(crate) fn founded(rules: &Settings) -> Federation {
+pub(crate) fn founded(rules: &FederationConfig) -> Federation {
     Federation::new(Rules::new(rules.clone()).unwrap(), blueprint(DIM))
 }
 
@@ -51,7 +51,7 @@ pub(crate) struct Kept {
 }
 
 impl Kept {
-    pub(crate) fn start(folder: &Path, rules: &Settings, keep_rounds: u32) -> Self {
+    pub(crate) fn start(folder: &Path, rules: &FederationConfig, keep_rounds: u32) -> Self {
         let store = Arc::new(Store::open_or_create(folder).unwrap());
         let federation = store.resume(founded(rules)).unwrap();
         Self { world: World::of(federation), keeper: Durable::new(store, keep_rounds), written: 0 }

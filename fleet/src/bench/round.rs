@@ -4,11 +4,9 @@ use std::io::Write;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use evenhand_federation::{
-    Blueprint, Command, Effect, Federation, Input, Rules, Settings, Tick,
-};
 use evenhand_coordinator::shell::{Forgetful, Keeper};
 use evenhand_coordinator::store::{self, Durable, Store};
+use evenhand_federation::{Command, Effect, Federation, FederationConfig, InitialModel, Input, Rules, Tick};
 use evenhand_models::{LoadOptions, Model, shipped};
 use evenhand_protocol::chunk::{PAYLOAD_BYTES_MAX, Transfer};
 use evenhand_protocol::codec::EncodedUpdate;
@@ -109,14 +107,14 @@ struct Site {
 
 impl Site {
     fn new(args: &RoundArgs, model: &Model) -> Result<Self, FleetError> {
-        let mut settings = Settings::default();
+        let mut settings = FederationConfig::default();
         settings.federation.nodes_min = args.nodes.max(1);
         settings.federation.rounds = u32::MAX;
         settings.exploring.watched = settings.exploring.watched.min(args.nodes.max(1));
         settings.exploiting.k = settings.exploiting.k.min(args.nodes.max(1));
         // A window that no round reaches keeps it exploring.
         settings.exploring.window = args.rounds + args.nodes + 1;
-        let blueprint = Blueprint {
+        let blueprint = InitialModel {
             graph: Digest(model.digest()),
             onnx: shipped::ELECTRICITY_RNN.into(),
             weights: model.initial_weights().into(),

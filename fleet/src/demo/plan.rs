@@ -128,7 +128,7 @@ impl Plan {
             seed: args.seed,
             transport: name(args.transport),
             codec: args.codec.to_string(),
-            strategy: name(args.strategy),
+            strategy: args.strategy.name().into(),
             sampler: args.sampler.name().into(),
             temperature,
             window,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use evenhand_fairness::Estimator;
-use evenhand_federation::{self, Blueprint, Rules};
+use evenhand_federation::{self as federation, InitialModel, Rules};
 use evenhand_models::{LoadOptions, Loss, Model, shipped};
 use evenhand_node::source::household::{Household, HouseholdSettings};
 use evenhand_node::window::SeriesSettings;
@@ -32,7 +32,7 @@ impl Plan {
     /// The fleet, and somebody to watch it. `federation` is one level of the topics.
     pub fn fleet(&self, federation: FederationId) -> Result<(Fleet, Observer), FleetError> {
         let model = Model::load(shipped::ELECTRICITY_RNN, &LoadOptions::default())?;
-        let blueprint = Blueprint {
+        let blueprint = InitialModel {
             graph: Digest(model.digest()),
             onnx: shipped::ELECTRICITY_RNN.into(),
             weights: model.initial_weights().into(),
@@ -69,7 +69,7 @@ impl Plan {
         Ok((fleet, observer))
     }
 
-    fn rules(&self, name: FederationId) -> federation::Settings {
+    fn rules(&self, name: FederationId) -> federation::FederationConfig {
         let nodes = self.members.len();
         let mut rules = rules::as_reported(&self.settings, name, nodes);
         rules.federation.strategy = self.strategy;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use evenhand_fairness::Utility;
-use evenhand_federation::Optimiser;
+use evenhand_federation::OptimiserKind;
 
 use super::contender::Contenders;
 use super::setup::{AsPublished, Contender, Setup};
@@ -88,8 +88,8 @@ pub struct Overrides {
     #[arg(long, value_name = "ETA")]
     pub learning_rate: Option<f64>,
     /// What nodes make of their gradients: none, momentum or adam
-    #[arg(long, value_name = "NAME", value_parser = by_name::<Optimiser>)]
-    pub optimiser: Option<Optimiser>,
+    #[arg(long, value_name = "NAME", value_parser = by_name::<OptimiserKind>)]
+    pub optimiser: Option<OptimiserKind>,
     /// What a coalition of updates is worth: cosine, course, projection, inner-product or leave-one-out
     #[arg(long, value_name = "NAME", value_parser = by_name::<Utility>)]
     pub utility: Option<Utility>,

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use evenhand_fairness::Utility;
-use evenhand_federation::Optimiser;
+use evenhand_federation::OptimiserKind;
 
 use sha2::{Digest, Sha256};
 
@@ -138,11 +138,11 @@ fn short(name: String) -> String {
 
 /// The text says SGD, but with the plain gradient the published η are too small: MNIST ends at an accuracy of 0.38 instead of
 /// 0.61, and CIFAR-10 does not begin to learn. So the optimisers of the code are taken for both.
-fn optimiser(dataset: Dataset) -> Optimiser {
+fn optimiser(dataset: Dataset) -> OptimiserKind {
     match dataset {
-        Dataset::Cifar10 | Dataset::Hft | Dataset::Pathmnist => Optimiser::Adam,
-        Dataset::Mnist | Dataset::Electricity | Dataset::Meters => Optimiser::Momentum,
-        Dataset::Synthetic => Optimiser::None,
+        Dataset::Cifar10 | Dataset::Hft | Dataset::Pathmnist => OptimiserKind::Adam,
+        Dataset::Mnist | Dataset::Electricity | Dataset::Meters => OptimiserKind::Momentum,
+        Dataset::Synthetic => OptimiserKind::None,
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Instant;
 
-use evenhand_federation::Cause;
+use evenhand_federation::FailureCause;
 use evenhand_protocol::exit::Exit;
 
 use super::progress::Progress;
@@ -56,7 +56,7 @@ pub struct Failure {
     /// Where its record would be.
     pub path: PathBuf,
     /// Why.
-    pub cause: Cause,
+    pub cause: FailureCause,
 }
 
 impl Records {

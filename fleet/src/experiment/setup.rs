@@ -1,7 +1,7 @@
 //! What one trial is: everything that its figures depend on.
 
 use evenhand_fairness::Utility;
-use evenhand_federation::Optimiser;
+use evenhand_federation::OptimiserKind;
 use serde::{Deserialize, Serialize};
 
 use crate::corruption::Corruption;
@@ -30,7 +30,7 @@ pub struct Setup {
     /// η.
     pub learning_rate: f64,
     /// What nodes make of their gradients.
-    pub optimiser: Optimiser,
+    pub optimiser: OptimiserKind,
     /// What a coalition of updates is worth.
     pub utility: Utility,
     /// Nodes drawn in a round.

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use evenhand_fairness::{Appraisal, Estimator, SamplerKind, Weighting};
-use evenhand_federation::{self, Blueprint, RuleKind, Rules};
 use evenhand_federation::strategy::StrategyKind;
+use evenhand_federation::{self as federation, InitialModel, Rules, StopRuleKind};
 use evenhand_models::{LoadOptions, Loss, Model};
 use evenhand_node::core;
 use evenhand_node::window::{RowSettings, WindowSettings};
@@ -47,7 +47,7 @@ pub fn run(
     let seats = members.iter().enumerate().map(|(node, member)| seat(setup, &stream, node, member));
     let company = Company {
         rules: Rules::new(rules(setup)?)?,
-        blueprint: Blueprint {
+        blueprint: InitialModel {
             graph: Digest(model.digest()),
             onnx: onnx.into(),
             weights: Arc::clone(&weights),
@@ -63,7 +63,7 @@ pub fn run(
     if setup.shuffled {
         watch = watch.with_rewards_mistaken(mistaken_receivers(setup.nodes, setup.seed));
     }
-    let mut see = |closed: &federation::Closed, _: f64| {
+    let mut see = |closed: &federation::RoundEvidence, _: f64| {
         watch.round(closed)?;
         on_round(closed.record.round);
         Ok(())
@@ -126,7 +126,7 @@ fn federation_name() -> Result<FederationId, FleetError> {
 }
 
 /// The rules of a trial: the published ones, with what the contender changes.
-fn rules(setup: &Setup) -> Result<federation::Settings, FleetError> {
+fn rules(setup: &Setup) -> Result<federation::FederationConfig, FleetError> {
     let as_code = setup.as_published == AsPublished::Code;
     let appraisal = match as_code {
         true => Appraisal {
@@ -147,8 +147,8 @@ fn rules(setup: &Setup) -> Result<federation::Settings, FleetError> {
     rules.training.dilute = as_code;
     rules.contribution = appraisal;
     rules.exploring.rule = match setup.contender {
-        Contender::EvenhandCalibrated | Contender::EvenhandCalibratedCredit => RuleKind::Calibrated,
-        _ => RuleKind::Paper,
+        Contender::EvenhandCalibrated | Contender::EvenhandCalibratedCredit => StopRuleKind::Calibrated,
+        _ => StopRuleKind::Paper,
     };
     rules.exploiting.sampler = sampler(setup.contender, as_code);
     Ok(rules)

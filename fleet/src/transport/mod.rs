@@ -4,7 +4,7 @@ pub mod memory;
 pub mod mqtt;
 pub mod process;
 
-use evenhand_federation::{Blueprint, Closed, Rules};
+use evenhand_federation::{InitialModel, RoundEvidence, Rules};
 use evenhand_node::config::{
     BrokerSection, Config, LogLevel, LogSection, NodeSection, Pace, PaceSection, SourceSection,
 };
@@ -24,7 +24,7 @@ pub struct Fleet {
     /// What the federation is run by.
     pub rules: Rules,
     /// What it learns.
-    pub blueprint: Blueprint,
+    pub blueprint: InitialModel,
     /// Who takes part, in the order of their names.
     pub houses: Vec<House>,
     /// How readings become samples.
@@ -52,7 +52,7 @@ pub struct Ran {
 }
 
 /// A round that is over, and the seconds the coordinator spent on it.
-pub type OnRound<'a> = dyn FnMut(&Closed, f64) -> Result<(), FleetError> + Send + 'a;
+pub type OnRound<'a> = dyn FnMut(&RoundEvidence, f64) -> Result<(), FleetError> + Send + 'a;
 
 /// The user's wish to end; clones share it.
 #[derive(Debug, Clone)]

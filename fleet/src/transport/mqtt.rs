@@ -6,8 +6,8 @@ use std::thread;
 use std::time::Duration;
 
 use evenhand_broker::{Access, BrokerOptions, COORDINATOR, EmbeddedBroker};
-use evenhand_federation::{Command, Federation};
 use evenhand_coordinator::shell::{Connection, Coordinator};
+use evenhand_federation::{Command, Federation};
 use evenhand_link::{Broker, Link, LinkOptions};
 use evenhand_models::LoadOptions;
 use evenhand_node::library::Library;

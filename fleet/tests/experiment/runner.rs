@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
-use evenhand_federation::Cause;
+use evenhand_federation::FailureCause;
 use evenhand_fleet::FleetError;
 use evenhand_fleet::corruption::Corruption;
 use evenhand_fleet::data::Pool;
@@ -159,7 +159,7 @@ fn a_federation_that_gives_up_leaves_the_other_trials_alone() {
     let run: &RunTrial<'_> = &|setup, _, _, _| {
         ran.fetch_add(1, Ordering::Relaxed);
         match (setup.contender, setup.seed) {
-            (Contender::Evenhand, 2) => Err(Cause::Diverged { round: 7 }.into()),
+            (Contender::Evenhand, 2) => Err(FailureCause::Diverged { round: 7 }.into()),
             _ => Ok(made_up(setup)),
         }
     };

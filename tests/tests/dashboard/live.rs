@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use evenhand_broker::{Access, BrokerOptions, COORDINATOR, EmbeddedBroker};
 use evenhand_coordinator::dashboard::{Board, Dashboard, Heeded, Watcher, paths};
-use evenhand_federation::{Command, Federation};
 use evenhand_coordinator::shell::{Connection, Coordinator};
 use evenhand_coordinator::view::View;
+use evenhand_federation::{Command, Federation};
 use evenhand_link::Broker;
 use evenhand_tests::houses::{self, Houses};
 use evenhand_tests::http::{Listener, get};

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use evenhand_coordinator::dashboard::{Board, Dashboard, DashboardOptions, Heeded, Token};
-use evenhand_federation::{Command, Objection};
 use evenhand_coordinator::view::View;
+use evenhand_federation::{Command, CommandRejection};
 use evenhand_tests::http::{self, request};
 use serde_json::Value;
 
@@ -30,9 +30,9 @@ pub(crate) async fn served(view: View, options: DashboardOptions) -> (Dashboard,
     let commander = move |command| -> Heeded {
         let told = match &command {
             Command::Remove(node) if node.as_str() == "nobody" => {
-                Err(Objection::Stranger(node.clone()).into())
+                Err(CommandRejection::Stranger(node.clone()).into())
             }
-            Command::Explore => Err(Objection::Unsettled.into()),
+            Command::Explore => Err(CommandRejection::Unsettled.into()),
             _ => {
                 heard.lock().unwrap().push(command);
                 Ok(())

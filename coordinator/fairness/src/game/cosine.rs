@@ -80,7 +80,7 @@ pub(super) fn worth(aligned: f64, square: f64, mass: f64, whole: f64) -> f64 {
 }
 
 /// Whether updates of total square `mass` sum up to nothing that single precision can tell from zero.
-pub(in crate) fn vanishes(square: f64, mass: f64) -> bool {
+pub(crate) fn vanishes(square: f64, mass: f64) -> bool {
     square <= f64::from(f32::EPSILON) * mass
 }
 

@@ -51,7 +51,7 @@ impl<'a> StreamedCosine<'a> {
     }
 
     /// The first node whose update is so large or so broken that it has no norm.
-    pub(in crate) fn without_norm(&self) -> Option<usize> {
+    pub(crate) fn without_norm(&self) -> Option<usize> {
         self.squares.iter().position(|square| !square.is_finite())
     }
 }

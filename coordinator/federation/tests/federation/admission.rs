@@ -1,6 +1,6 @@
 //! Which updates count, and how often.
 
-use evenhand_federation::{Fate, Input, NormPolicy};
+use evenhand_federation::{Input, NodeResponse, NormPolicy};
 use evenhand_protocol::codec::{CodecKind, ErrorFeedback, encode};
 use evenhand_protocol::message::{Answer, Refusal, Update};
 use rand::SeedableRng;
@@ -48,7 +48,7 @@ fn each_reason_of_refusal_is_told_counted_and_does_not_hold_up_the_round() {
     assert_eq!(told, [Unknown, Malformed, Dimension, NotFinite, Norm, Samples], "each told once a round");
     world.updates("b", 10, &[1.0, 1.0]);
     let record = &world.last().record;
-    assert_eq!(record.nodes[0].fate, Fate::Refused(Samples));
+    assert_eq!(record.nodes[0].fate, NodeResponse::Refused(Samples));
     assert_eq!(record.nodes[0].contribution, Some(0.0));
     let counts: Vec<u32> = [Dimension, NotFinite, Norm, Samples].map(|r| record.nodes[0].refusals[&r]).into();
     assert_eq!(counts, [1, 2, 1, 2]);
@@ -77,7 +77,9 @@ fn a_norm_can_be_clipped_instead() {
     let mut world = World::with(rules, 2, &["a"]);
     world.updates("a", 10, &[30.0, 40.0]);
     assert_eq!(world.last().weights.values(), [-1.5, 1.0 - 2.0]);
-    assert!(matches!(world.last().record.nodes[0].fate, Fate::Arrived { norm, .. } if close_to(norm, 50.0)));
+    assert!(
+        matches!(world.last().record.nodes[0].fate, NodeResponse::Arrived { norm, .. } if close_to(norm, 50.0))
+    );
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What the operator can ask for while it runs.
 
-use evenhand_federation::{Command, Input, Objection};
 use evenhand_federation::strategy::StrategyKind;
+use evenhand_federation::{Command, CommandRejection, Input};
 use evenhand_protocol::message::{Answer, Phase, Refusal};
 
 use super::world::{World, close_to, node, settings, update};
@@ -90,15 +90,15 @@ fn a_pause_does_not_hide_what_else_can_be_asked_for() {
     let mut world = World::with(settings(2), 1, &["a"]);
     world.command(Command::Pause);
     let objection = |world: &World, command| world.federation().objection(&command);
-    assert_eq!(objection(&world, Command::Explore), Some(Objection::Unsettled));
+    assert_eq!(objection(&world, Command::Explore), Some(CommandRejection::Unsettled));
     assert_eq!(objection(&world, Command::Begin), None);
     world.command(Command::Begin);
     world.command(Command::Resume);
     assert_eq!((world.phase(), world.asked(1)), (Phase::Exploring, vec!["a"]));
-    assert_eq!(objection(&world, Command::Begin), Some(Objection::Begun));
-    assert_eq!(objection(&world, Command::Remove(node("b"))), Some(Objection::Stranger(node("b"))));
+    assert_eq!(objection(&world, Command::Begin), Some(CommandRejection::Begun));
+    assert_eq!(objection(&world, Command::Remove(node("b"))), Some(CommandRejection::Stranger(node("b"))));
     world.command(Command::Finish);
-    assert_eq!(objection(&world, Command::Pause), Some(Objection::Over));
+    assert_eq!(objection(&world, Command::Pause), Some(CommandRejection::Over));
 }
 
 #[test]
@@ -107,11 +107,11 @@ fn what_is_objected_to_changes_nothing() {
     rules.federation.strategy = StrategyKind::FedAvg;
     let mut world = World::with(rules, 1, &["a", "b"]);
     assert_eq!(world.phase(), Phase::Exploiting);
-    let never = Objection::NeverExplores(StrategyKind::FedAvg);
+    let never = CommandRejection::NeverExplores(StrategyKind::FedAvg);
     for (command, objection) in [
         (Command::Explore, never),
-        (Command::Begin, Objection::Begun),
-        (Command::Remove(node("c")), Objection::Stranger(node("c"))),
+        (Command::Begin, CommandRejection::Begun),
+        (Command::Remove(node("c")), CommandRejection::Stranger(node("c"))),
     ] {
         let before = world.federation().clone();
         assert_eq!(before.objection(&command), Some(objection));

@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use evenhand_fairness::{Estimator, SamplerKind, Utility};
-use evenhand_federation::{
-    Blueprint, Closed, Dispatch, Effect, Federation, Input, RoundRecord, Rules, Saved, Settings, Task, Tick,
-};
 use evenhand_federation::strategy::StrategyKind;
+use evenhand_federation::{
+    ClosedRound, Effect, Federation, FederationConfig, InitialModel, Input, OrderPayload, RoundEvidence,
+    Rules, SavedFederation, Tick, TrainingTask,
+};
 use evenhand_protocol::identity::{Digest, NodeId};
 use evenhand_protocol::message::{Answer, Phase, Status};
 use rand::{RngExt, SeedableRng};
@@ -17,7 +18,7 @@ use super::world::{birth, node, settings, update};
 const NODES: usize = 5;
 const DIM: usize = 4;
 
-fn rules(sampler: SamplerKind) -> Settings {
+fn rules(sampler: SamplerKind) -> FederationConfig {
     let mut rules = settings(NODES as u32);
     rules.federation.rounds = 24;
     rules.contribution.utility = Utility::Cosine;
@@ -39,7 +40,7 @@ struct Node {
 }
 
 impl Node {
-    fn answer(&mut self, task: &Task) -> Answer {
+    fn answer(&mut self, task: &TrainingTask) -> Answer {
         match task.weights() {
             Some(weights) => self.weights = weights.to_vec(),
             None if Digest::of_weights(&self.weights) == task.digest() => {}
@@ -56,10 +57,10 @@ impl Node {
 
 /// Coordinator, disk and wire. The process can be killed between any two effects.
 struct Run {
-    rules: Settings,
+    rules: FederationConfig,
     federation: Federation,
     disk: Option<Vec<u8>>,
-    log: BTreeMap<u32, Closed>,
+    log: BTreeMap<u32, RoundEvidence>,
     nodes: Vec<Node>,
     wire: VecDeque<Input>,
     now: Tick,
@@ -68,7 +69,7 @@ struct Run {
 }
 
 impl Run {
-    fn start(rules: Settings) -> Self {
+    fn start(rules: FederationConfig) -> Self {
         let ids = (0..NODES).map(|number| node(&format!("n{number}")));
         let mut run = Self {
             federation: fresh(&rules),
@@ -121,7 +122,7 @@ impl Run {
         self
     }
 
-    fn perform(&mut self, effect: Effect, closed: &mut Vec<Closed>) {
+    fn perform(&mut self, effect: Effect, closed: &mut Vec<RoundEvidence>) {
         match effect {
             Effect::Record(round) => closed.push(*round),
             // Record and state are one transaction.
@@ -132,7 +133,7 @@ impl Run {
                     assert!(before.is_none(), "a round is written once");
                 }
             }
-            Effect::Publish { node, dispatch: Dispatch::Train(task) } => {
+            Effect::Publish { node, dispatch: OrderPayload::Train(task) } => {
                 let answering = self.nodes.iter_mut().find(|candidate| candidate.id == node).unwrap();
                 let answer = answering.answer(&task);
                 self.wire.push_back(Input::Answer { node, answer });
@@ -147,7 +148,7 @@ impl Run {
         self.wire.clear();
         self.federation = match &self.disk {
             Some(bytes) => {
-                Federation::restore(Saved::from_bytes(bytes).unwrap(), b"onnx"[..].into()).unwrap()
+                Federation::restore(SavedFederation::from_bytes(bytes).unwrap(), b"onnx"[..].into()).unwrap()
             }
             None => fresh(&self.rules),
         };
@@ -155,8 +156,8 @@ impl Run {
     }
 
     /// The records without the times.
-    fn records(&self) -> Vec<RoundRecord> {
-        let timeless = |closed: &Closed| RoundRecord {
+    fn records(&self) -> Vec<ClosedRound> {
+        let timeless = |closed: &RoundEvidence| ClosedRound {
             opened: Tick(0),
             closed: Tick(0),
             nodes: closed
@@ -172,10 +173,10 @@ impl Run {
     }
 }
 
-fn fresh(rules: &Settings) -> Federation {
+fn fresh(rules: &FederationConfig) -> Federation {
     let weights: Vec<f32> = vec![0.5; DIM];
     let blueprint =
-        Blueprint { graph: Digest::of(b"graph"), onnx: b"onnx"[..].into(), weights: weights.into() };
+        InitialModel { graph: Digest::of(b"graph"), onnx: b"onnx"[..].into(), weights: weights.into() };
     Federation::new(Rules::new(rules.clone()).unwrap(), blueprint)
 }
 
@@ -243,7 +244,7 @@ pub(crate) const STRATEGIES: [StrategyKind; 7] = [
     StrategyKind::Cons,
 ];
 
-fn played_by(strategy: StrategyKind) -> Settings {
+fn played_by(strategy: StrategyKind) -> FederationConfig {
     let mut rules = rules(SamplerKind::WithoutReplacement);
     rules.federation.strategy = strategy;
     rules.federation.rounds = 16;

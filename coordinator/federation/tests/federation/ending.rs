@@ -1,7 +1,7 @@
 //! How it ends: finished, or failed with a remedy.
 
 use evenhand_fairness::Utility;
-use evenhand_federation::Cause;
+use evenhand_federation::FailureCause;
 use evenhand_protocol::message::{Answer, Phase, Refusal};
 
 use super::world::{World, node, settings, update};
@@ -29,7 +29,7 @@ fn a_model_that_diverges_fails_with_a_remedy_and_keeps_the_last_good_one() {
     world.updates("a", 1, &[1.0]);
     assert_eq!(world.phase(), Phase::Failed);
     let cause = world.federation().failure().unwrap();
-    assert_eq!(cause, &Cause::Diverged { round: 1 });
+    assert_eq!(cause, &FailureCause::Diverged { round: 1 });
     assert!(cause.to_string().contains("lower training.learning_rate"));
     assert_eq!(world.federation().weights().values(), [0.0]);
     assert_eq!(world.manifests.last().unwrap().1.phase, Phase::Failed);

@@ -2,7 +2,7 @@
 
 use evenhand_fairness::{Estimator, Utility};
 use evenhand_federation::{
-    Command, Effect, Examiner, Fate, Federation, Input, RuleKind, Rules, Settings, Tick,
+    Command, Effect, Examiner, Federation, FederationConfig, Input, NodeResponse, Rules, StopRuleKind, Tick,
 };
 use evenhand_protocol::identity::Digest;
 use evenhand_protocol::message::{Answer, Declined, Phase, Why};
@@ -48,8 +48,11 @@ fn who_was_to_take_part_and_did_not_has_contributed_nothing() {
     assert_eq!(world.federation().alarm(), Some(Tick(DEADLINE_MS.into())));
     world.wait();
     let nodes = &world.last().record.nodes;
-    let fates: Vec<Fate> = nodes.iter().map(|node| node.fate).collect();
-    assert_eq!(fates[1..], [Fate::Declined(Declined::NoData), Fate::Died, Fate::Missed]);
+    let fates: Vec<NodeResponse> = nodes.iter().map(|node| node.fate).collect();
+    assert_eq!(
+        fates[1..],
+        [NodeResponse::Declined(Declined::NoData), NodeResponse::Disconnected, NodeResponse::Missed]
+    );
     let phi: Vec<f64> = nodes.iter().map(|node| node.contribution.unwrap()).collect();
     assert_eq!(phi, [1.0, 0.0, 0.0, 0.0]);
     assert_eq!(world.last().record.closed, Tick(DEADLINE_MS.into()));
@@ -59,7 +62,10 @@ fn who_was_to_take_part_and_did_not_has_contributed_nothing() {
         world.updates(name, 10, &[1.0]);
     }
     let absent = &world.last().record.nodes[2];
-    assert_eq!((absent.why, absent.fate, absent.contribution), (Why::Absent, Fate::Idle, Some(0.0)));
+    assert_eq!(
+        (absent.why, absent.fate, absent.contribution),
+        (Why::Absent, NodeResponse::NotAsked, Some(0.0))
+    );
 }
 
 #[test]
@@ -134,7 +140,7 @@ fn it_stops_exploring_when_the_rule_says_so() {
     let verdict = last.record.verdict.as_ref().unwrap();
     assert!(verdict.stop && before.iter().all(|closed| !closed.record.verdict.as_ref().unwrap().stop));
     let rule = rules.exploring.stop_rule();
-    assert_eq!(rules.exploring.rule, RuleKind::Paper);
+    assert_eq!(rules.exploring.rule, StopRuleKind::Paper);
     let p = verdict.p_value.unwrap();
     let pairs = [[0, 1], [0, 2], [1, 2]];
     assert!(
@@ -146,7 +152,7 @@ fn it_stops_exploring_when_the_rule_says_so() {
 }
 
 /// Plays until it exploits, with an update of each node that `silent` does not name; in how many rounds.
-fn settles(rules: Settings, silent: &[&str]) -> u32 {
+fn settles(rules: FederationConfig, silent: &[&str]) -> u32 {
     let mut world = World::with(rules, 3, &["a", "b", "c"]);
     let mut rng = ChaCha8Rng::seed_from_u64(5);
     while world.phase() == Phase::Exploring {
@@ -165,7 +171,7 @@ fn settles(rules: Settings, silent: &[&str]) -> u32 {
     world.closed.len() as u32
 }
 
-fn watching_all() -> Settings {
+fn watching_all() -> FederationConfig {
     let mut rules = settings(3);
     rules.exploring.watched = 3;
     rules.exploring.window = 5;
@@ -177,7 +183,7 @@ fn watching_all() -> Settings {
 fn a_node_that_was_shut_out_does_not_keep_everybody_exploring() {
     for skip_constant in [false, true] {
         let mut rules = watching_all();
-        rules.exploring.rule = RuleKind::Calibrated;
+        rules.exploring.rule = StopRuleKind::Calibrated;
         rules.exploring.skip_constant = skip_constant;
         rules.exploring.precision = 0.1;
         let mut world = World::with(rules, 3, &["a", "b", "c"]);

@@ -1,7 +1,7 @@
 //! What protects a federation: from standings that no longer hold, and from nodes that do too much.
 
 use evenhand_fairness::Utility;
-use evenhand_federation::{Admission, Fate, Input, NormPolicy, Settings};
+use evenhand_federation::{AdmissionConfig, FederationConfig, Input, NodeResponse, NormPolicy};
 use evenhand_protocol::codec::EncodedUpdate;
 use evenhand_protocol::identity::Digest;
 use evenhand_protocol::message::{Answer, Phase, Refusal, Why};
@@ -13,7 +13,7 @@ use super::world::{World, knowing, node, settings, update};
 
 const NAMES: [&str; 4] = ["a", "b", "c", "d"];
 
-fn audited() -> Settings {
+fn audited() -> FederationConfig {
     let mut rules = settings(4);
     rules.exploring.watched = 4;
     rules.exploring.window = 5;
@@ -27,7 +27,7 @@ fn audited() -> Settings {
 }
 
 /// Plays `rounds` rounds in which everybody who is asked answers; node `a` gives as much as `worth` says of a round.
-fn play(rules: Settings, seed: u64, rounds: usize, worth: impl Fn(usize) -> f32) -> World {
+fn play(rules: FederationConfig, seed: u64, rounds: usize, worth: impl Fn(usize) -> f32) -> World {
     let mut world = World::with(rules, 2, &NAMES);
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     while world.closed.len() < rounds {
@@ -189,7 +189,7 @@ fn who_is_no_longer_welcome_gets_no_further_model() {
     assert!(world.refusals.iter().all(|refusal| unknown.contains(refusal)), "{:?}", world.refusals);
     let record = &world.last().record;
     assert_eq!((record.round, record.arrived()), (2, 1));
-    assert_eq!(record.nodes[1].fate, Fate::Refused(Refusal::Unknown));
+    assert_eq!(record.nodes[1].fate, NodeResponse::Refused(Refusal::Unknown));
     assert_eq!(world.asked(3), ["a"]);
     // It is welcome again as soon as it shows the token.
     world.step(Input::Status { node: node("b"), status: knowing(Some("open sesame")) });
@@ -236,7 +236,7 @@ proptest! {
 /// hold by default; what each is then worth.
 fn beside_a_loud_one(limited: bool, norm: f32, samples: u32) -> World {
     let mut rules = settings(5);
-    let usual = Admission::default();
+    let usual = AdmissionConfig::default();
     if limited {
         rules.admission.norm_ratio_max = usual.norm_ratio_max;
         rules.admission.samples_ratio_max = usual.samples_ratio_max;
@@ -264,7 +264,8 @@ fn the_loudest_does_not_earn_the_best_standing() {
         let theta = world.last().weights.values();
         assert!(theta[0] < 0.0 && theta[1] < 1.0, "and the model goes with the others: {theta:?}");
         // What it sent is on record as it was sent.
-        let Fate::Arrived { norm: told, samples: claimed, share, .. } = world.last().record.nodes[4].fate
+        let NodeResponse::Arrived { norm: told, samples: claimed, share, .. } =
+            world.last().record.nodes[4].fate
         else {
             panic!("{:?}", world.last().record.nodes[4]);
         };

@@ -1,18 +1,18 @@
 //! Who is there, after a restart, a change of the token, or a clock set back.
 
-use evenhand_federation::{Command, Fate, Input, Objection, Settings, Tick};
+use evenhand_federation::{Command, CommandRejection, FederationConfig, Input, NodeResponse, Tick};
 use evenhand_protocol::identity::Digest;
 use evenhand_protocol::message::{Answer, Refusal, Why};
 
 use super::world::{DEADLINE_MS, World, birth, knowing, node, settings, update};
 
-fn exploring(nodes: u32) -> Settings {
+fn exploring(nodes: u32) -> FederationConfig {
     let mut rules = settings(nodes);
     rules.exploring.window = 50;
     rules
 }
 
-fn with_token(rules: &Settings, token: &str) -> Settings {
+fn with_token(rules: &FederationConfig, token: &str) -> FederationConfig {
     let mut rules = rules.clone();
     rules.admission.token_sha256 = Digest::of(token.as_bytes()).to_string();
     rules
@@ -44,7 +44,7 @@ fn under_another_token_a_silent_node_gets_no_further_model() {
     assert_eq!(world.asked(1), ["a"], "its place was kept");
     world.updates("a", 10, &[1.0]);
     world.wait();
-    assert_eq!(world.last().record.nodes[1].fate, Fate::Missed);
+    assert_eq!(world.last().record.nodes[1].fate, NodeResponse::Missed);
     for _ in 0..5 {
         world.updates("a", 10, &[1.0]);
     }
@@ -74,7 +74,7 @@ fn under_another_token_everybody_has_a_rounds_time_to_come_back() {
     world.born("c", 1);
     world.now = Tick(10 * u64::from(DEADLINE_MS));
     world.restart(with_token(&rules, "new"));
-    let stranger = Some(Objection::Stranger(node("c")));
+    let stranger = Some(CommandRejection::Stranger(node("c")));
     let known = world.federation().objection(&Command::Remove(node("c")));
     assert_eq!(known, stranger, "nor does whoever waited for a place keep it");
     shows(&mut world, "a", "new");
@@ -105,7 +105,7 @@ fn a_birth_counts_though_the_clock_was_set_back() {
     assert_eq!(world.last().record.arrived(), 2);
     world.dies("a", 8);
     world.updates("b", 10, &[1.0]);
-    assert_eq!(world.last().record.nodes[0].fate, Fate::Died);
+    assert_eq!(world.last().record.nodes[0].fate, NodeResponse::Disconnected);
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn a_birth_that_the_broker_kept_does_not_show_that_a_node_is_still_there() {
     let mut world = World::with(rules.clone(), 1, &["a", "b"]);
     world.restart(rules);
     for name in ["a", "b"] {
-        world.step(Input::Kept { node: node(name), status: birth(1, None) });
+        world.step(Input::RetainedStatus { node: node(name), status: birth(1, None) });
     }
     for round in 1..=3 {
         assert_eq!(world.asked(round).last(), Some(&"b"));
@@ -150,7 +150,7 @@ fn a_birth_that_the_broker_kept_does_not_show_that_a_node_is_still_there() {
     }
     assert_eq!(world.asked(4), ["a"], "a has answered since");
     // Kept from before, and yet the first word of a node that is there.
-    world.step(Input::Kept { node: node("b"), status: birth(2, None) });
+    world.step(Input::RetainedStatus { node: node("b"), status: birth(2, None) });
     world.updates("a", 10, &[1.0]);
     assert_eq!(world.asked(5), ["a", "b"]);
     world.answers("b", Answer::Update(update(5, 10, &[1.0])));

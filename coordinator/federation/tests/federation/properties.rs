@@ -6,10 +6,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use evenhand_federation::{
-    Command, Dispatch, Effect, Fate, Federation, Input, Member, Saved, Settings, Tick,
-};
 use evenhand_federation::strategy::StrategyKind;
+use evenhand_federation::{
+    Command, Effect, Federation, FederationConfig, Input, Member, NodeResponse, OrderPayload,
+    SavedFederation, Tick,
+};
 use evenhand_protocol::codec::EncodedUpdate;
 use evenhand_protocol::identity::{Digest, NodeId};
 use evenhand_protocol::message::{Answer, Declined, Phase, Update};
@@ -115,7 +116,7 @@ fn name(number: u8) -> NodeId {
     node(&format!("n{number}"))
 }
 
-fn rules(strategy: StrategyKind, k: u32, rounds_max: u32) -> Settings {
+fn rules(strategy: StrategyKind, k: u32, rounds_max: u32) -> FederationConfig {
     let mut rules = settings(2);
     rules.federation.strategy = strategy;
     rules.federation.seed = 7;
@@ -131,7 +132,7 @@ fn rules(strategy: StrategyKind, k: u32, rounds_max: u32) -> Settings {
 /// What an outside observer knows.
 struct Observer {
     world: World,
-    rules: Settings,
+    rules: FederationConfig,
     /// θ as rebuilt from the records.
     weights: Vec<f32>,
     /// By column: every node's own model after the last closed round, where the strategy gives it one.
@@ -148,7 +149,7 @@ struct Observer {
 }
 
 impl Observer {
-    fn new(rules: Settings) -> Self {
+    fn new(rules: FederationConfig) -> Self {
         Self {
             world: World::new(rules.clone(), DIM),
             weights: (0..DIM).map(|i| i as f32).collect(),
@@ -212,7 +213,7 @@ impl Observer {
             }
             Event::SaveAndRestore => {
                 let saved = self.world.federation().save();
-                assert_eq!(Saved::from_bytes(&saved.to_bytes()).unwrap(), saved);
+                assert_eq!(SavedFederation::from_bytes(&saved.to_bytes()).unwrap(), saved);
                 assert_eq!(Federation::restore(saved.clone(), b"onnx"[..].into()).unwrap().save(), saved);
                 self.world.saved = Some(saved);
                 self.world.crash();
@@ -290,7 +291,7 @@ impl Observer {
     fn check_rewards(&mut self, effects: &[Effect]) {
         let federation = self.world.federation();
         for effect in effects {
-            let Effect::Publish { node, dispatch: Dispatch::Train(task) } = effect else { continue };
+            let Effect::Publish { node, dispatch: OrderPayload::Train(task) } = effect else { continue };
             let column = federation.members().iter().position(|member| member.id() == node).unwrap();
             let member = &federation.members()[column];
             assert_eq!(task.round(), federation.round(), "tasks belong to the open round");
@@ -324,7 +325,7 @@ impl Observer {
     }
 
     /// The record tells the truth, and each update counted once.
-    fn check_closed(&mut self, closed: &evenhand_federation::Closed) {
+    fn check_closed(&mut self, closed: &evenhand_federation::RoundEvidence) {
         let record = &closed.record;
         assert_eq!(record.round, self.closed + 1, "rounds are closed one after the other");
         self.closed = record.round;
@@ -341,7 +342,7 @@ impl Observer {
             let first = &self.first[&(record.round, row.node.clone())];
             assert_eq!(update.vector(), &first[..], "the first good update counts");
             let share = f64::from(update.samples()) / f64::from(total);
-            let Fate::Arrived { share: told, .. } = row.fate else { panic!("{row:?}") };
+            let NodeResponse::Arrived { share: told, .. } = row.fate else { panic!("{row:?}") };
             assert_eq!(told, share);
             for (step, value) in step.iter_mut().zip(update.vector()) {
                 *step += share * f64::from(*value);
@@ -367,7 +368,7 @@ impl Observer {
                 self.contributions.entry(row.node.clone()).or_default().push(contribution);
                 self.measured.insert(row.node.clone());
             }
-            let arrived = matches!(row.fate, Fate::Arrived { .. });
+            let arrived = matches!(row.fate, NodeResponse::Arrived { .. });
             if !arrived {
                 assert!(row.contribution.is_none_or(|contribution| contribution == 0.0), "{row:?}");
             }

@@ -1,12 +1,12 @@
 //! What is not true in a record is found, and named.
 
-use evenhand_federation::{Closed, Command, Fate, Federation};
+use evenhand_federation::{Command, Federation, NodeResponse, RoundEvidence};
 use evenhand_protocol::identity::Digest;
 
 use super::world::{World, settings};
 
 /// Four exploring rounds with a newcomer, then four exploiting ones.
-fn history() -> (Federation, Vec<Closed>) {
+fn history() -> (Federation, Vec<RoundEvidence>) {
     let mut rules = settings(3);
     rules.exploring.rounds_max = 4;
     let founded = World::new(rules.clone(), 2).federation().clone();
@@ -32,7 +32,7 @@ fn history() -> (Federation, Vec<Closed>) {
     (founded, world.closed)
 }
 
-fn replay(founded: &Federation, history: &[Closed]) -> Result<(), String> {
+fn replay(founded: &Federation, history: &[RoundEvidence]) -> Result<(), String> {
     let mut federation = founded.clone();
     for closed in history {
         federation = federation
@@ -50,7 +50,7 @@ fn a_true_history_is_recomputed_to_the_last_bit() {
 
 #[test]
 fn each_untruth_is_found_in_its_round_and_named() {
-    type Tamper = fn(&mut Closed);
+    type Tamper = fn(&mut RoundEvidence);
     let (founded, history) = history();
     let cases: [(usize, Tamper, &str); 9] = [
         (
@@ -68,7 +68,7 @@ fn each_untruth_is_found_in_its_round_and_named() {
         (2, |c| c.record.weights_after = Digest::of(b"other"), "round 3: the model after"),
         (4, |c| c.record.loss = Some(0.0), "round 5: the loss"),
         (1, |c| c.updates.truncate(1), "round 2: the update of b"),
-        (1, |c| c.record.nodes[2].fate = Fate::Missed, "round 2: the update of c"),
+        (1, |c| c.record.nodes[2].fate = NodeResponse::Missed, "round 2: the update of c"),
         (6, |c| c.record.nodes[1].drawn += 1, "round 7: the number of draws of b"),
     ];
     for (place, tamper, found) in cases {

@@ -1,6 +1,6 @@
 //! Whom a round waits for, and when the next one begins.
 
-use evenhand_federation::{Fate, Tick};
+use evenhand_federation::{NodeResponse, Tick};
 
 use super::world::{DEADLINE_MS, World, settings};
 
@@ -13,7 +13,7 @@ fn a_death_ends_the_wait_and_a_return_in_time_is_awaited_again() {
     world.updates("a", 10, &[1.0]);
     assert!(world.closed.is_empty());
     world.dies("b", 2);
-    assert_eq!(world.last().record.nodes[1].fate, Fate::Died);
+    assert_eq!(world.last().record.nodes[1].fate, NodeResponse::Disconnected);
 }
 
 #[test]

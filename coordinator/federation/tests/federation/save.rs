@@ -1,6 +1,6 @@
 //! An open round after a lost link or a restart, and what is no saved federation.
 
-use evenhand_federation::{Dispatch, Effect, Federation, Input, RestoreError, Saved, Tick};
+use evenhand_federation::{Effect, Federation, Input, OrderPayload, RestoreError, SavedFederation, Tick};
 use evenhand_protocol::message::Answer;
 
 use super::world::{DEADLINE_MS, World, node, settings, update};
@@ -12,7 +12,7 @@ fn after_a_lost_link_the_round_is_asked_for_again_with_the_full_deadline() {
     world.now = Tick(u64::from(DEADLINE_MS) - 1);
     let effects = world.step(Input::LinkRestored);
     assert!(matches!(&effects[0], Effect::Manifest { to: None, .. }));
-    let [_, Effect::Publish { node, dispatch: Dispatch::Train(task) }] = &effects[..] else {
+    let [_, Effect::Publish { node, dispatch: OrderPayload::Train(task) }] = &effects[..] else {
         panic!("{effects:?}")
     };
     assert_eq!((node.as_str(), task.round()), ("b", 1), "a's update is in");
@@ -48,17 +48,17 @@ fn saved_bytes_that_were_tampered_with_are_refused_without_panic() {
     let mut world = World::with(settings(2), 1, &["a", "b"]);
     world.updates("a", 10, &[1.0]);
     let bytes = world.federation().save().to_bytes();
-    assert!(matches!(Saved::from_bytes(&bytes[..1]), Err(RestoreError::Format(0))));
+    assert!(matches!(SavedFederation::from_bytes(&bytes[..1]), Err(RestoreError::Format(0))));
     let mut newer = bytes.clone();
     newer[0] = 99;
-    assert!(matches!(Saved::from_bytes(&newer), Err(RestoreError::Format(99))));
-    let other = Federation::restore(Saved::from_bytes(&bytes).unwrap(), b"other"[..].into());
+    assert!(matches!(SavedFederation::from_bytes(&newer), Err(RestoreError::Format(99))));
+    let other = Federation::restore(SavedFederation::from_bytes(&bytes).unwrap(), b"other"[..].into());
     assert!(matches!(other, Err(RestoreError::Onnx)));
     for position in 2..bytes.len() {
         for flip in [1u8, 0x80, 0xff] {
             let mut damaged = bytes.clone();
             damaged[position] ^= flip;
-            if let Ok(saved) = Saved::from_bytes(&damaged)
+            if let Ok(saved) = SavedFederation::from_bytes(&damaged)
                 && let Ok(federation) = Federation::restore(saved, b"onnx"[..].into())
             {
                 let (federation, _) = federation.step(Tick(1), Input::LinkRestored);
@@ -67,6 +67,6 @@ fn saved_bytes_that_were_tampered_with_are_refused_without_panic() {
                 federation.step(Tick(9_000), Input::Tick);
             }
         }
-        assert!(Saved::from_bytes(&bytes[..position]).is_err(), "cut off at {position}");
+        assert!(SavedFederation::from_bytes(&bytes[..position]).is_err(), "cut off at {position}");
     }
 }

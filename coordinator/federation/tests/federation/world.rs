@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use evenhand_fairness::Utility;
 use evenhand_federation::{
-    Blueprint, Closed, Command, Dispatch, Effect, Federation, Input, Rules, Saved, Settings, Task, Tick,
+    Command, Effect, Federation, FederationConfig, InitialModel, Input, OrderPayload, RoundEvidence, Rules,
+    SavedFederation, Tick, TrainingTask,
 };
 use evenhand_protocol::codec::EncodedUpdate;
 use evenhand_protocol::identity::{Digest, NodeId};
@@ -22,8 +23,8 @@ pub(crate) fn close_to(left: f64, right: f64) -> bool {
     (left - right).abs() < 1e-12
 }
 
-pub(crate) fn blueprint(dim: usize) -> Blueprint {
-    Blueprint {
+pub(crate) fn blueprint(dim: usize) -> InitialModel {
+    InitialModel {
         graph: Digest::of(b"graph"),
         onnx: b"onnx"[..].into(),
         weights: (0..dim).map(|i| i as f32).collect::<Vec<f32>>().into(),
@@ -31,8 +32,8 @@ pub(crate) fn blueprint(dim: usize) -> Blueprint {
 }
 
 /// Small numbers, the additive utility, a stop rule that needs few rounds, and nobody measured by the others.
-pub(crate) fn settings(nodes: u32) -> Settings {
-    let mut settings = Settings::default();
+pub(crate) fn settings(nodes: u32) -> FederationConfig {
+    let mut settings = FederationConfig::default();
     settings.federation.nodes_min = nodes;
     settings.federation.rounds = 1000;
     settings.federation.round_deadline_ms = DEADLINE_MS;
@@ -80,17 +81,17 @@ pub(crate) fn update(round: u32, samples: u32, vector: &[f32]) -> Update {
 pub(crate) struct World {
     federation: Option<Federation>,
     pub(crate) now: Tick,
-    pub(crate) closed: Vec<Closed>,
-    pub(crate) tasks: Vec<(NodeId, Task)>,
+    pub(crate) closed: Vec<RoundEvidence>,
+    pub(crate) tasks: Vec<(NodeId, TrainingTask)>,
     pub(crate) refusals: Vec<(NodeId, Refusal)>,
     pub(crate) manifests: Vec<(Option<NodeId>, Manifest)>,
     pub(crate) accounts: BTreeMap<NodeId, Account>,
     pub(crate) graphs: Vec<NodeId>,
-    pub(crate) saved: Option<Saved>,
+    pub(crate) saved: Option<SavedFederation>,
 }
 
 impl World {
-    pub(crate) fn new(settings: Settings, dim: usize) -> Self {
+    pub(crate) fn new(settings: FederationConfig, dim: usize) -> Self {
         Self::of(Federation::new(Rules::new(settings).unwrap(), blueprint(dim)))
     }
 
@@ -109,7 +110,7 @@ impl World {
     }
 
     /// With `names` born, so that the first round is open if they are enough.
-    pub(crate) fn with(settings: Settings, dim: usize, names: &[&str]) -> Self {
+    pub(crate) fn with(settings: FederationConfig, dim: usize, names: &[&str]) -> Self {
         let mut world = Self::new(settings, dim);
         for name in names {
             world.born(name, 1);
@@ -133,9 +134,9 @@ impl World {
                     self.accounts.insert(node, account);
                 }
                 Effect::Publish { node, dispatch } => match dispatch {
-                    Dispatch::Train(task) => self.tasks.push((node, task)),
-                    Dispatch::Graph { .. } => self.graphs.push(node),
-                    Dispatch::Refused { refusal, .. } => self.refusals.push((node, refusal)),
+                    OrderPayload::Train(task) => self.tasks.push((node, task)),
+                    OrderPayload::Graph { .. } => self.graphs.push(node),
+                    OrderPayload::Refused { refusal, .. } => self.refusals.push((node, refusal)),
                 },
             }
         }
@@ -179,7 +180,7 @@ impl World {
         self.federation().phase()
     }
 
-    pub(crate) fn last(&self) -> &Closed {
+    pub(crate) fn last(&self) -> &RoundEvidence {
         self.closed.last().unwrap()
     }
 
@@ -196,12 +197,13 @@ impl World {
     /// Kills the coordinator now and restores what it saved last.
     pub(crate) fn crash(&mut self) {
         let bytes = self.saved.as_ref().unwrap().to_bytes();
-        self.federation =
-            Some(Federation::restore(Saved::from_bytes(&bytes).unwrap(), b"onnx"[..].into()).unwrap());
+        self.federation = Some(
+            Federation::restore(SavedFederation::from_bytes(&bytes).unwrap(), b"onnx"[..].into()).unwrap(),
+        );
     }
 
     /// Ends the coordinator, changes its settings, and starts it again.
-    pub(crate) fn restart(&mut self, settings: Settings) {
+    pub(crate) fn restart(&mut self, settings: FederationConfig) {
         let mut saved = self.federation().save();
         saved.amend(saved.rules().amended(&Rules::new(settings).unwrap()).unwrap());
         self.saved = Some(saved);

@@ -11,9 +11,9 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use evenhand_coordinator::config::{self, Config};
 use evenhand_coordinator::control::ControlError;
-use evenhand_federation;
 use evenhand_coordinator::shell::ShellError;
 use evenhand_coordinator::store::StoreError;
+use evenhand_federation as federation;
 use evenhand_protocol::exit::{self, Exit};
 use evenhand_protocol::identity::NodeId;
 

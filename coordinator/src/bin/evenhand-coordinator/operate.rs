@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
 use evenhand_coordinator::control::{self, ControlError, Request, Status};
-use evenhand_federation::Command;
-use evenhand_report::{self, outcome::Outcome};
 use evenhand_coordinator::store::{FILE, Store, StoreError};
+use evenhand_federation::Command;
 use evenhand_models::{LoadOptions, Model};
 use evenhand_protocol::exit::Exit;
+use evenhand_report::{self as report, outcome::Outcome};
 
 use super::{Failure, print};
 

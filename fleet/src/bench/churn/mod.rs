@@ -8,10 +8,10 @@ mod nodes;
 use std::io::Write;
 use std::process::Stdio;
 
-use evenhand_fairness::{Appraisal, Utility};
-use evenhand_federation::{Blueprint, Fate, Federation, Rules, Settings};
 use evenhand_coordinator::shell::{Connection, Coordinator, Report};
 use evenhand_coordinator::store::{Durable, Store};
+use evenhand_fairness::{Appraisal, Utility};
+use evenhand_federation::{Federation, FederationConfig, InitialModel, NodeResponse, Rules};
 use evenhand_link::Broker;
 use evenhand_models::{LoadOptions, Model, shipped};
 use evenhand_protocol::identity::{Digest, FederationId};
@@ -115,7 +115,7 @@ fn federation_name(args: &ChurnArgs) -> Result<FederationId, FleetError> {
 
 fn federation(args: &ChurnArgs) -> Result<Federation, FleetError> {
     let model = Model::load(shipped::ELECTRICITY_RNN, &LoadOptions::default())?;
-    let mut settings = Settings {
+    let mut settings = FederationConfig {
         contribution: Appraisal { utility: Utility::InnerProduct, ..Default::default() },
         ..Default::default()
     };
@@ -128,7 +128,7 @@ fn federation(args: &ChurnArgs) -> Result<Federation, FleetError> {
     settings.exploring.watched = settings.exploring.watched.min(args.nodes);
     settings.exploiting.k = args.nodes.div_ceil(10);
     settings.training.learning_rate = 1e-3;
-    let blueprint = Blueprint {
+    let blueprint = InitialModel {
         graph: Digest(model.digest()),
         onnx: shipped::ELECTRICITY_RNN.into(),
         weights: model.initial_weights().into(),
@@ -202,9 +202,9 @@ async fn count(mut told: mpsc::UnboundedReceiver<Report>, args: ChurnArgs) -> Ch
         churn.asked += record.asked().count() as u64;
         for node in &record.nodes {
             churn.absent += u64::from(node.why == Why::Absent);
-            churn.arrived += u64::from(matches!(node.fate, Fate::Arrived { .. }));
-            churn.died += u64::from(node.fate == Fate::Died);
-            churn.missed += u64::from(node.fate == Fate::Missed);
+            churn.arrived += u64::from(matches!(node.fate, NodeResponse::Arrived { .. }));
+            churn.died += u64::from(node.fate == NodeResponse::Disconnected);
+            churn.missed += u64::from(node.fate == NodeResponse::Missed);
         }
         if record.round == args.rounds.div_ceil(5) {
             churn.memory_early_bytes = resident_bytes();

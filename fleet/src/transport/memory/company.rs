@@ -1,6 +1,6 @@
 //! Who takes part in a simulation.
 
-use evenhand_federation::{Blueprint, Rules};
+use evenhand_federation::{InitialModel, Rules};
 use evenhand_node::core::Settings;
 use evenhand_node::source::Source;
 use evenhand_protocol::identity::NodeId;
@@ -10,7 +10,7 @@ pub struct Company {
     /// What the federation is run by.
     pub rules: Rules,
     /// What it learns.
-    pub blueprint: Blueprint,
+    pub blueprint: InitialModel,
     /// The nodes, in the order of their names.
     pub seats: Vec<Seat>,
     /// How messages are handed over.

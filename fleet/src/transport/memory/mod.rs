@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;
 use std::time::Instant;
 
-use evenhand_federation::{Closed, Effect, Federation, Input, Tick};
+use evenhand_federation::{Effect, Federation, Input, RoundEvidence, Tick};
 use evenhand_models::LoadOptions;
 use evenhand_node::library::Library;
 use evenhand_node::source::household::Household;
@@ -59,7 +59,7 @@ pub fn run(fleet: &Fleet, interrupt: &Interrupt, on_round: &mut OnRound<'_>) -> 
 pub fn play(
     company: Company,
     interrupt: &Interrupt,
-    on_round: &mut dyn FnMut(&Closed, f64) -> Result<(), FleetError>,
+    on_round: &mut dyn FnMut(&RoundEvidence, f64) -> Result<(), FleetError>,
 ) -> Result<Ran, FleetError> {
     let mut simulation = Simulation::new(company);
     simulation.switch_on();
@@ -93,7 +93,7 @@ struct Simulation {
     mail: BinaryHeap<Reverse<Mail>>,
     sequence: u64,
     now: Tick,
-    closed: Vec<(Box<Closed>, f64)>,
+    closed: Vec<(Box<RoundEvidence>, f64)>,
     /// Rounds so far in which nodes were drawn.
     exploiting: u32,
     cost: Cost,
@@ -198,7 +198,7 @@ impl Simulation {
         for effect in effects {
             match effect {
                 Effect::Record(closed) => {
-                    let Closed { record, .. } = &*closed;
+                    let RoundEvidence { record, .. } = &*closed;
                     self.exploiting += u32::from(record.phase == Phase::Exploiting);
                     let next = record.round + 1;
                     self.closed.push((closed, took.as_secs_f64()));
