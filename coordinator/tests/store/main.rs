@@ -5,7 +5,7 @@ mod audit;
 mod file;
 mod run;
 #[allow(dead_code)]
-#[path = "../federation/world.rs"]
+#[path = "../../federation/tests/federation/world.rs"]
 mod world;
 
 use evenhand_coordinator::store::Store;
