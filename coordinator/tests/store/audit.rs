@@ -3,10 +3,10 @@
 use std::ops::RangeInclusive;
 use std::path::Path;
 
-use evenhand_fairness::Utility;
-use evenhand_federation::{ClosedRound, FederationConfig, Tick};
 use evenhand_coordinator::store::{FILE, Store, StoreError};
+use evenhand_fairness::Utility;
 use evenhand_federation::strategy::StrategyKind;
+use evenhand_federation::{ClosedRound, FederationConfig, Tick};
 use evenhand_protocol::codec::EncodedUpdate;
 use evenhand_protocol::identity::Digest;
 use evenhand_protocol::message::Update;

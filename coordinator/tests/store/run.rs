@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use evenhand_fairness::{Estimator, Utility};
-use evenhand_federation::{Command, Federation, Input, NormPolicy, Rules, FederationConfig};
 use evenhand_coordinator::shell::Keeper;
 use evenhand_coordinator::store::{Durable, Store};
+use evenhand_fairness::{Estimator, Utility};
+use evenhand_federation::{Command, Federation, FederationConfig, Input, NormPolicy, Rules};
 use evenhand_protocol::codec::{self, CodecKind, ErrorFeedback};
 use evenhand_protocol::message::{Answer, Declined};
 use rand::{RngExt, SeedableRng};
