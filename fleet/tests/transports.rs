@@ -1,7 +1,6 @@
 //! The same fleet over real MQTT and in virtual time.
 #![allow(clippy::unwrap_used)]
 
-use clap::ValueEnum;
 use evenhand_federation::strategy::StrategyKind;
 use evenhand_fleet::demo::{self, DemoArgs, Plan, Transport};
 use evenhand_fleet::outcome::{Ended, Figures};
@@ -34,8 +33,9 @@ fn mqtt_and_memory_agree_on_every_node() {
 /// Whatever a strategy hands out, it is the same over a real broker.
 #[test]
 fn mqtt_and_memory_agree_under_every_strategy() {
-    for strategy in StrategyKind::value_variants() {
-        let args = |transport| DemoArgs { strategy: *strategy, rounds: 12, ..small(transport) };
+    use StrategyKind::{Cons, Evenhand, FedAvg, Fgfl, Gog, QFfl, Standalone};
+    for strategy in [Evenhand, FedAvg, QFfl, Fgfl, Gog, Standalone, Cons] {
+        let args = |transport| DemoArgs { strategy, rounds: 12, ..small(transport) };
         assert_eq!(
             figures(args(Transport::Memory)).nodes,
             figures(args(Transport::Mqtt)).nodes,
