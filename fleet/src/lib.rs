@@ -1,28 +1,24 @@
-//! Simulated fleets, experiments, calculators and reports of Evenhand.
+//! Simulated fleets, experiments, calculators and benchmarks of Evenhand.
 //!
-//! The binary `evenhand-fleet` is a thin shell over [`cli::Cli`]. A run is planned ([`demo::Plan`]), carried by a
-//! [`transport`], seen round by round by a [`watch::Watch`] with the help of an [`observer::Observer`], and ends as an
-//! [`outcome::Outcome`], from which [`table`], JSON and [`report`] are made.
+//! The rooms, each of which uses only those above it:
+//!
+//! | room | contents |
+//! |---|---|
+//! | [`data`] | data sets: loaders, pools of samples, their partition among nodes |
+//! | [`scenario`] | corruptions, streams of samples, behaviour of nodes |
+//! | [`baseline`] | strategies by name: Evenhand and the baselines it is compared with |
+//! | [`sim`] | runs over a transport, their recorder, and the online performance of models |
+//! | [`experiment`] | setups, trials, variants, tables and the paper |
+//! | [`cli`] | the command line; the binary `evenhand-fleet` is a thin shell over [`cli::Cli`] |
 
-pub mod bench;
-pub mod calc;
+pub mod baseline;
 pub mod cli;
-pub mod corruption;
 pub mod data;
-pub mod demo;
-mod error;
 pub mod experiment;
-pub mod observer;
-pub mod paper;
-mod pending;
-pub mod progress;
-mod rules;
-mod signal;
-pub mod stream;
-pub mod table;
-pub mod transport;
-pub mod watch;
+mod names;
+pub mod scenario;
+pub mod sim;
 
-pub use error::FleetError;
+pub use cli::FleetError;
 pub use evenhand_report as report;
 pub use evenhand_report::outcome;

@@ -14,11 +14,11 @@ fn main() -> ExitCode {
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(false).init();
     let exit = match Cli::try_parse() {
         Ok(cli) => cli.run().unwrap_or_else(|error| {
-            // Whoever reads us may have read enough, as `head` does: nothing went wrong then.
+            // A reader that has read enough, as `head` does, is no failure.
             if error.is_reader_gone() {
                 return Exit::Ok;
             }
-            // If the terminal is gone, the exit code still tells.
+            // If the terminal is gone, the exit code remains.
             let _unseen = writeln!(std::io::stderr(), "evenhand-fleet: {error}");
             error.exit()
         }),

@@ -75,17 +75,14 @@ fn wrong_values_are_one_sentence_with_the_remedy() {
         (&["--k", "13"], "k = 13 does not fit 12 nodes; choose --k from 1 to 12"),
         (&["--k", "0"], "k = 0 does not fit 12 nodes; choose --k from 1 to 12"),
         (
-            &["--window", "4", "--watched", "4"],
-            "window = 4 is not above watched = 4; raise --window or lower --watched",
+            &["--window", "4", "--tested-nodes", "4"],
+            "window = 4 is not above tested-nodes = 4; raise --window or lower --tested-nodes",
         ),
         (
-            &["--watched", "20", "--window", "30"],
-            "watched = 20 does not fit 12 nodes; choose --watched from 1 to 12",
+            &["--tested-nodes", "20", "--window", "30"],
+            "tested-nodes = 20 does not fit 12 nodes; choose --tested-nodes from 1 to 12",
         ),
-        (
-            &["--strictness", "1.5"],
-            "strictness = 1.5 is no probability; choose --strictness above 0 and below 1",
-        ),
+        (&["--alpha", "1.5"], "alpha = 1.5 is no probability; choose --alpha above 0 and below 1"),
         (&["--temperature", "0"], "temperature = 0 is not positive; choose e.g. --temperature 0.02"),
         (&["--nodes", "1"], "nodes = 1 is no fleet; choose --nodes from 2 to 100000"),
         (&["--rounds", "0"], "rounds = 0 leaves nothing to do; choose --rounds 1 or more"),

@@ -1,21 +1,21 @@
 //! The same fleet over real MQTT and in virtual time.
 #![allow(clippy::unwrap_used)]
 
-use evenhand_federation::strategy::StrategyKind;
-use evenhand_fleet::demo::{self, DemoArgs, Plan, Transport};
+use evenhand_fleet::baseline::{self, STRATEGIES};
 use evenhand_fleet::outcome::{Ended, Figures};
-use evenhand_fleet::progress::{Progress, Style};
-use evenhand_fleet::transport::Interrupt;
+use evenhand_fleet::sim::Interrupt;
+use evenhand_fleet::sim::demo::{self, DemoConfig, DemoPlan, Transport};
+use evenhand_fleet::sim::progress::{ProgressStyle, RunProgress};
 
-fn figures(args: DemoArgs) -> Figures {
-    let plan = Plan::new(&args).unwrap();
+fn figures(config: DemoConfig) -> Figures {
+    let plan = DemoPlan::new(&config).unwrap();
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    let progress = Progress::new(std::io::sink(), Style::Silent);
+    let progress = RunProgress::new(std::io::sink(), ProgressStyle::Silent);
     demo::simulate(&plan, &runtime, &Interrupt::default(), progress).unwrap().figures()
 }
 
-fn small(transport: Transport) -> DemoArgs {
-    DemoArgs { nodes: 5, rounds: 24, window: Some(6), transport, ..Default::default() }
+fn small(transport: Transport) -> DemoConfig {
+    DemoConfig { nodes: 5, rounds: 24, window: Some(6), transport, ..Default::default() }
 }
 
 #[test]
@@ -30,23 +30,24 @@ fn mqtt_and_memory_agree_on_every_node() {
     assert!(alike(memory.bytes_down, mqtt.bytes_down), "{} {}", memory.bytes_down, mqtt.bytes_down);
 }
 
-/// Whatever a strategy hands out, it is the same over a real broker.
+/// The models that a strategy issues are the same over a real broker.
 #[test]
 fn mqtt_and_memory_agree_under_every_strategy() {
-    use StrategyKind::{Cons, Evenhand, FedAvg, Fgfl, Gog, QFfl, Standalone};
-    for strategy in [Evenhand, FedAvg, QFfl, Fgfl, Gog, Standalone, Cons] {
-        let args = |transport| DemoArgs { strategy, rounds: 12, ..small(transport) };
+    for strategy in STRATEGIES {
+        let config = |transport| DemoConfig { strategy, rounds: 12, ..small(transport) };
         assert_eq!(
-            figures(args(Transport::Memory)).nodes,
-            figures(args(Transport::Mqtt)).nodes,
-            "{strategy:?}"
+            figures(config(Transport::Memory)).nodes,
+            figures(config(Transport::Mqtt)).nodes,
+            "{}",
+            strategy.name
         );
     }
 }
 
 #[test]
 fn codecs_change_what_travels_and_hardly_what_is_learned() {
-    let with = |codec: &str| figures(DemoArgs { codec: codec.parse().unwrap(), ..small(Transport::Memory) });
+    let with =
+        |codec: &str| figures(DemoConfig { codec: codec.parse().unwrap(), ..small(Transport::Memory) });
     let exact = with("f32");
     let loss = |figures: &Figures| figures.online_loss.unwrap().mean;
     for (codec, share, tolerance) in [("bf16", 0.52, 0.01), ("int8", 0.30, 0.05)] {
@@ -61,8 +62,8 @@ fn codecs_change_what_travels_and_hardly_what_is_learned() {
 }
 
 #[test]
-fn without_incentives_everybody_is_drawn_alike() {
-    let args = DemoArgs { strategy: StrategyKind::FedAvg, rounds: 40, ..small(Transport::Memory) };
-    let figures = figures(args);
+fn without_incentives_all_nodes_have_equal_probabilities() {
+    let strategy = baseline::strategy("fedavg").unwrap();
+    let figures = figures(DemoConfig { strategy, rounds: 40, ..small(Transport::Memory) });
     assert!(figures.nodes.iter().all(|node| (node.sampling_probability - 0.2).abs() < 1e-12));
 }

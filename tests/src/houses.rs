@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use evenhand_coordinator::shell::{Connection, Coordinator, Outcome, Report};
 use evenhand_federation::{Federation, RoundEvidence};
-use evenhand_fleet::demo::{DemoArgs, Plan};
-use evenhand_fleet::transport::Fleet;
+use evenhand_fleet::sim::demo::{DemoConfig, DemoPlan};
+use evenhand_fleet::sim::fleet::HouseholdFleet;
 use evenhand_models::LoadOptions;
 use evenhand_node::config::Config;
 use evenhand_node::library::Library;
@@ -16,15 +16,15 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinHandle, JoinSet};
 
 /// The demo's households and rules, with so many nodes and rounds.
-pub fn fleet(name: &str, nodes: usize, rounds: u32) -> Fleet {
-    let args = DemoArgs { nodes, rounds, window: Some(6), ..Default::default() };
+pub fn fleet(name: &str, nodes: usize, rounds: u32) -> HouseholdFleet {
+    let args = DemoConfig { nodes, rounds, window: Some(6), ..Default::default() };
     let federation = FederationId::new(name).unwrap();
-    Plan::new(&args).unwrap().fleet(federation).unwrap().0
+    DemoPlan::new(&args).unwrap().fleet(federation).unwrap().0
 }
 
 /// The configuration of every node of a fleet.
-pub fn configs(fleet: &Fleet, broker_url: &str) -> Vec<Config> {
-    fleet.houses.iter().map(|house| fleet.node_config(house, broker_url, false)).collect()
+pub fn configs(fleet: &HouseholdFleet, broker_url: &str) -> Vec<Config> {
+    fleet.nodes.iter().map(|house| fleet.node_config(house, broker_url, false)).collect()
 }
 
 /// Nodes that run until they are told to stop.
@@ -67,7 +67,7 @@ pub struct Running {
 }
 
 /// Starts a coordinator for a fleet.
-pub async fn coordinate(connection: Connection, fleet: &Fleet) -> Running {
+pub async fn coordinate(connection: Connection, fleet: &HouseholdFleet) -> Running {
     let federation = Federation::new(fleet.rules.clone(), fleet.blueprint.clone());
     let connection = Connection { patience: PATIENCE, ..connection };
     let coordinator = Coordinator::connect(connection, federation).await.unwrap();

@@ -8,10 +8,11 @@ use std::path::PathBuf;
 use std::process::{Child, Command};
 use std::time::Duration;
 
-use evenhand_fleet::demo::{DemoArgs, Plan};
 use evenhand_fleet::outcome::Ended;
-use evenhand_fleet::transport::mqtt::{self, Meeting};
-use evenhand_fleet::transport::{Fleet, House, Interrupt};
+use evenhand_fleet::sim::Interrupt;
+use evenhand_fleet::sim::demo::{DemoConfig, DemoPlan};
+use evenhand_fleet::sim::fleet::{HouseholdFleet, HouseholdNode};
+use evenhand_fleet::sim::mqtt::{self, MqttRunOptions};
 use evenhand_link::testing::Mosquitto;
 use evenhand_link::{Events, Link, LinkEvent, LinkOptions};
 use evenhand_protocol::identity::{FederationId, NodeId};
@@ -73,7 +74,13 @@ async fn overheard(mut events: Events, federation: FederationId) -> BTreeMap<(u3
 }
 
 /// Starts `house` on a platform; its configuration is kept in `folder`.
-fn start(fleet: &Fleet, house: &House, platform: (&str, &str, &str), url: &str, folder: &TempDir) -> Child {
+fn start(
+    fleet: &HouseholdFleet,
+    house: &HouseholdNode,
+    platform: (&str, &str, &str),
+    url: &str,
+    folder: &TempDir,
+) -> Child {
     let file = folder.path().join(format!("{}.toml", house.id));
     std::fs::write(&file, toml::to_string(&fleet.node_config(house, url, true)).unwrap()).unwrap();
     emulated(platform).args(["run", "--config"]).arg(file).spawn().expect("the emulator is installed")
@@ -110,18 +117,18 @@ async fn arm_nodes_explore_and_exploit_beside_native_ones_and_compute_what_they_
     events.first_connection(Duration::from_secs(30)).await.unwrap();
     let listener = tokio::spawn(overheard(events, federation.clone()));
 
-    let args = DemoArgs {
+    let args = DemoConfig {
         nodes: 5,
         rounds: 16,
         window: Some(4),
-        watched: Some(2),
+        tested_nodes: Some(2),
         k: Some(3),
         ..Default::default()
     };
-    let (mut fleet, _) = Plan::new(&args).unwrap().fleet(federation).unwrap();
+    let (mut fleet, _) = DemoPlan::new(&args).unwrap().fleet(federation).unwrap();
     // The ARM nodes measure the same household as the first native one.
-    let twins: Vec<House> = (fleet.houses.split_off(fleet.houses.len() - PLATFORMS.len()).into_iter())
-        .map(|house| House { id: house.id, household: fleet.houses[0].household.clone() })
+    let twins: Vec<HouseholdNode> = (fleet.nodes.split_off(fleet.nodes.len() - PLATFORMS.len()).into_iter())
+        .map(|house| HouseholdNode { id: house.id, household: fleet.nodes[0].household.clone() })
         .collect();
     let folder = TempDir::new().unwrap();
     let mut devices: Vec<Child> = (twins.iter().zip(PLATFORMS))
@@ -140,13 +147,13 @@ async fn arm_nodes_explore_and_exploit_beside_native_ones_and_compute_what_they_
         }
         Ok(())
     };
-    let meeting = Meeting { broker: Some(broker.url()), processes: false };
-    let ran = mqtt::run(&fleet, &meeting, &Interrupt::default(), &mut on_round).await.unwrap();
+    let options = MqttRunOptions { broker: Some(broker.url()), processes: false };
+    let ran = mqtt::run(&fleet, &options, &Interrupt::default(), &mut on_round).await.unwrap();
     let heard = listener.await.unwrap();
 
     assert_eq!(ran.ended, Ended::Complete);
     assert!(phases.values().any(|phase| *phase == Phase::Exploiting), "{phases:?}");
-    let native = &fleet.houses[0].id;
+    let native = &fleet.nodes[0].id;
     let dim = fleet.blueprint.weights.len();
     for (house, (target, ..)) in twins.iter().zip(PLATFORMS) {
         assert!(drawn.contains_key(&house.id), "{target} was never drawn: {drawn:?}");

@@ -8,7 +8,7 @@ use std::time::Duration;
 use evenhand_broker::COORDINATOR;
 use evenhand_coordinator::config::{BrokerChoice, Config};
 use evenhand_coordinator::shell::Connection;
-use evenhand_fleet::transport::Fleet;
+use evenhand_fleet::sim::fleet::HouseholdFleet;
 use evenhand_link::testing::Mosquitto;
 use evenhand_link::{Broker, Events, Link, LinkEvent, LinkOptions, Outbox, Tls, TlsFiles, plain_options};
 use evenhand_protocol::identity::{Digest, FederationId, NodeId};
@@ -34,7 +34,7 @@ fn start(configuration: &str, folder: TempDir, encrypted: bool) -> Mosquitto {
 }
 
 /// Every round is complete: whoever was asked answered, and nothing was refused.
-async fn all_rounds_are_whole(connection: Connection, fleet: &Fleet, nodes: Houses) {
+async fn all_rounds_are_whole(connection: Connection, fleet: &HouseholdFleet, nodes: Houses) {
     let mut running = houses::coordinate(connection, fleet).await;
     let mut rounds = 0;
     while let Some(closed) = running.rounds.recv().await {
@@ -74,9 +74,9 @@ async fn heard(mut events: Events) -> Vec<String> {
 }
 
 /// What an intruder says under another's name: a death, a birth that asks for everything again, a wrong answer.
-async fn forge(outbox: &Outbox, fleet: &Fleet, victim: usize) {
+async fn forge(outbox: &Outbox, fleet: &HouseholdFleet, victim: usize) {
     let name = &fleet.rules.federation.name;
-    let victim = &fleet.houses[victim].id;
+    let victim = &fleet.nodes[victim].id;
     let birth = Birth { graph: None, weights: None, token: None, software: "intruder".into() };
     let forged = [
         (Channel::Status, Message::Status(Status { session: u64::MAX, life: Life::Dead })),
@@ -102,7 +102,7 @@ const INTRUDER: &str = "evil";
 
 /// A run with an intruder who goes by the coordinator's client id: it hears the manifest, and changes nothing.
 async fn run_with_an_intruder(
-    fleet: &Fleet,
+    fleet: &HouseholdFleet,
     connection: Connection,
     configs: Vec<evenhand_node::config::Config>,
     intruder_options: LinkOptions,
@@ -193,7 +193,7 @@ async fn mosquitto_with_passwords_keeps_nodes_to_their_own_topics() {
     let folder = tempfile::tempdir().unwrap();
     let passwords = folder.path().join("passwords");
     std::fs::write(&passwords, "").unwrap();
-    for user in fleet.houses.iter().map(|house| house.id.as_str()).chain([COORDINATOR, INTRUDER]) {
+    for user in fleet.nodes.iter().map(|house| house.id.as_str()).chain([COORDINATOR, INTRUDER]) {
         run(Command::new("mosquitto_passwd")
             .arg("-b")
             .arg(&passwords)
@@ -241,7 +241,7 @@ fn tls(authority: &Path, own: Option<(&Path, &str)>) -> Tls {
 async fn mosquitto_with_client_certificates_keeps_nodes_to_their_own_topics() {
     let fleet = houses::fleet("sealed", 4, 14);
     let folder = tempfile::tempdir().unwrap();
-    let names = fleet.houses.iter().map(|house| house.id.as_str()).chain([COORDINATOR, INTRUDER]);
+    let names = fleet.nodes.iter().map(|house| house.id.as_str()).chain([COORDINATOR, INTRUDER]);
     let names: Vec<&str> = names.collect();
     certificates(folder.path(), &names);
     let broker = start("evenhand.conf", folder, true);

@@ -36,7 +36,7 @@ async fn a_cluster_that_loses_a_member_loses_nothing() {
     }
     // A node may listen under its own name and under no other, with its own session and no other: not even that of a
     // node whose name ends like its own.
-    let (own, other) = (&fleet.houses[0].id, &fleet.houses[1].id);
+    let (own, other) = (&fleet.nodes[0].id, &fleet.nodes[1].id);
     for (listened, session, allowed) in [
         (own, format!("evenhand-{name}-{own}"), true),
         (other, format!("evenhand-{name}-{own}"), false),

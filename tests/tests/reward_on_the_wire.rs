@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use evenhand_federation::RoundEvidence;
-use evenhand_fleet::demo::{DemoArgs, Plan};
-use evenhand_fleet::transport::Interrupt;
-use evenhand_fleet::transport::mqtt::{self, Meeting};
+use evenhand_fleet::sim::Interrupt;
+use evenhand_fleet::sim::demo::{DemoConfig, DemoPlan};
+use evenhand_fleet::sim::mqtt::{self, MqttRunOptions};
 use evenhand_link::testing::Mosquitto;
 use evenhand_link::{Events, Link, LinkEvent, LinkOptions};
 use evenhand_protocol::identity::{Digest, FederationId, NodeId};
@@ -45,8 +45,8 @@ async fn only_drawn_nodes_are_sent_the_latest_model() {
     let listener = tokio::spawn(overheard(events));
 
     let federation = FederationId::new("overheard").unwrap();
-    let args = DemoArgs { nodes: 6, rounds: 30, window: Some(6), ..Default::default() };
-    let (fleet, _) = Plan::new(&args).unwrap().fleet(federation.clone()).unwrap();
+    let args = DemoConfig { nodes: 6, rounds: 30, window: Some(6), ..Default::default() };
+    let (fleet, _) = DemoPlan::new(&args).unwrap().fleet(federation.clone()).unwrap();
     let mut rounds: BTreeMap<u32, Round> = BTreeMap::new();
     let mut on_round = |closed: &RoundEvidence, _: f64| {
         let record = &closed.record;
@@ -58,8 +58,8 @@ async fn only_drawn_nodes_are_sent_the_latest_model() {
         rounds.insert(record.round, round);
         Ok(())
     };
-    let meeting = Meeting { broker: Some(broker.url()), processes: false };
-    mqtt::run(&fleet, &meeting, &Interrupt::default(), &mut on_round).await.unwrap();
+    let options = MqttRunOptions { broker: Some(broker.url()), processes: false };
+    mqtt::run(&fleet, &options, &Interrupt::default(), &mut on_round).await.unwrap();
     let heard = listener.await.unwrap();
 
     let mut rewarded: BTreeMap<u32, BTreeSet<NodeId>> = BTreeMap::new();
@@ -84,7 +84,7 @@ async fn only_drawn_nodes_are_sent_the_latest_model() {
         }
     }
     let exploited: Vec<(&u32, &Round)> = rounds.iter().filter(|(_, round)| round.exploiting).collect();
-    assert!(exploited.iter().any(|(_, round)| round.drawn.len() < fleet.houses.len()), "somebody waits");
+    assert!(exploited.iter().any(|(_, round)| round.drawn.len() < fleet.nodes.len()), "somebody waits");
     for (number, round) in exploited {
         assert_eq!(rewarded.get(number), Some(&round.drawn), "who was drawn in round {number} was rewarded");
     }

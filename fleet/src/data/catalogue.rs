@@ -1,6 +1,7 @@
-//! `evenhand-fleet data`: what is here, what is missing, and where it is published.
+//! The data sets in a folder: complete, partial, broken or missing.
 
-use std::io::{self, BufRead, Write};
+use std::fmt::{self, Write};
+use std::io::BufRead;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
@@ -8,89 +9,49 @@ use evenhand_protocol::exit::Exit;
 use serde::{Serialize, Serializer};
 use sha2::{Digest, Sha256};
 
-use super::files::{self, Source, TEXT_BYTES_MAX};
+use super::files::{self, DataFile, TEXT_BYTES_MAX};
 use super::{
-    DataError, Dataset, FOLDER_VARIABLE, Place, Pool, Request, cifar, fi2010, idx, meters, npz, opsd,
+    AsPublished, DataError, DataRequest, Dataset, FOLDER_VARIABLE, FilePosition, SamplePool, cifar, fi2010,
+    idx, meters, npz, opsd,
 };
-use crate::experiment::setup::AsPublished;
-use crate::report::plot;
 
 /// Files that a table names one by one, at most.
 const NAMED_MAX: usize = 5;
 
-/// How a folder of data sets looks.
-pub const HELP: &str = "\
-The folder holds one folder for each data set, or the files themselves, packed with gzip or plain:
-  mnist/           train-images-idx3-ubyte, train-labels-idx1-ubyte
-  cifar10/         data_batch_1.bin to data_batch_5.bin, at least one of them; also cifar-10-batches-bin/
-  pathmnist/       pathmnist.npz
-  fi2010/          Train_Dst_NoAuction_ZScore_CF_3.txt; also hft/
-  electricity_de/  time_series_15min_singleindex.csv; also electricity/
-  meters/          MAC*.csv, block_*.csv, LCL*.csv, CC_LCL*.csv; also smartmeters_london/, smartmeters_london/csv/
-
-Checksums are those of the unpacked files.
-
-  EVENHAND_DATA=~/data evenhand-fleet data
-  evenhand-fleet data --data ~/data --json | jq '.datasets[] | select(.state == \"missing\").home'
-
-Exit codes:
-  0    no data set is broken; that some are missing is no failure
-  64   the command line is wrong
-  65   a data set is BROKEN, or the folder cannot be read; the list is printed all the same
-  70   a defect, or nobody takes the list";
-
-/// Where the files are, and how to speak of them.
-#[derive(Debug, clap::Args)]
-pub struct DataArgs {
-    /// The folder of all data sets; the default is what EVENHAND_DATA names
-    #[arg(long, value_name = "DIR")]
-    data: Option<PathBuf>,
-    /// One JSON object instead of a table
-    #[arg(long)]
-    json: bool,
-}
-
-/// Writes the catalogue to `stdout`; whether all that is there can be used.
-pub fn run(args: DataArgs, mut stdout: impl Write) -> io::Result<Exit> {
-    let catalogue = Catalogue::of(super::folder(args.data));
-    let text = if args.json { serde_json::to_string_pretty(&catalogue)? + "\n" } else { catalogue.text() };
-    stdout.write_all(text.as_bytes())?;
-    Ok(catalogue.exit())
-}
-
+/// All data sets, with what a folder has of them.
 #[derive(Debug, Serialize)]
-struct Catalogue {
-    folder: Option<Shown>,
-    /// Why nothing can be said of what is in the folder.
+pub struct Catalogue {
+    folder: Option<DisplayedPath>,
+    /// Why the folder cannot be listed.
     problem: Option<String>,
-    datasets: Vec<Entry>,
+    datasets: Vec<DatasetEntry>,
 }
 
-/// A path, which need not be text: what is not, is shown as �.
+/// A path, which need not be text: other bytes are shown as �.
 #[derive(Debug, Clone)]
-struct Shown(PathBuf);
+struct DisplayedPath(PathBuf);
 
-impl Serialize for Shown {
+impl Serialize for DisplayedPath {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(&self.0.display())
     }
 }
 
-/// What is known of one data set.
+/// One data set of the catalogue.
 #[derive(Debug, Serialize)]
-struct Entry {
+struct DatasetEntry {
     dataset: Dataset,
-    state: State,
+    state: DatasetState,
     samples: Option<usize>,
-    /// What must be said of it, or what is wrong with it.
+    /// A remark, or the error.
     note: Option<String>,
     home: &'static str,
-    files: Vec<Checked>,
+    files: Vec<CheckedFile>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-enum State {
+enum DatasetState {
     /// All that is published.
     Complete,
     /// Files are there; whether they are all that is published is not known.
@@ -109,8 +70,8 @@ enum State {
 
 /// A file with its checksum.
 #[derive(Debug, Serialize)]
-struct Checked {
-    path: Shown,
+struct CheckedFile {
+    path: DisplayedPath,
     /// Of the content, unpacked.
     bytes: u64,
     sha256: String,
@@ -119,20 +80,27 @@ struct Checked {
 }
 
 impl Catalogue {
-    fn of(folder: Option<PathBuf>) -> Self {
+    /// The catalogue of a folder.
+    pub fn of(folder: Option<PathBuf>) -> Self {
         let problem = folder.as_deref().and_then(|folder| files::check(folder).err());
         let readable = folder.as_deref().filter(|_| problem.is_none());
         let datasets =
-            Dataset::value_variants().iter().map(|&dataset| Entry::of(dataset, readable)).collect();
-        Self { folder: folder.map(Shown), problem: problem.map(|problem| problem.to_string()), datasets }
+            Dataset::value_variants().iter().map(|&dataset| DatasetEntry::of(dataset, readable)).collect();
+        Self {
+            folder: folder.map(DisplayedPath),
+            problem: problem.map(|problem| problem.to_string()),
+            datasets,
+        }
     }
 
-    fn exit(&self) -> Exit {
-        let is_broken = self.datasets.iter().any(|entry| entry.state == State::Broken);
+    /// The exit code: a failure where something is broken.
+    pub fn exit(&self) -> Exit {
+        let is_broken = self.datasets.iter().any(|entry| entry.state == DatasetState::Broken);
         if is_broken || self.problem.is_some() { Exit::Data } else { Exit::Ok }
     }
 
-    fn text(&self) -> String {
+    /// The catalogue as text for terminals.
+    pub fn text(&self) -> String {
         let mut text = String::new();
         match (&self.folder, &self.problem) {
             (_, Some(problem)) => put_line(&mut text, format_args!("No data sets: {problem}")),
@@ -154,21 +122,27 @@ impl Catalogue {
     }
 }
 
-impl Entry {
+impl DatasetEntry {
     fn of(dataset: Dataset, folder: Option<&Path>) -> Self {
         // One sample of every owner: counting and checking need all of the files, but no features.
         let request =
-            Request { as_published: AsPublished::Paper, seed: 0, samples_max: 1, owners_max: usize::MAX };
+            DataRequest { as_published: AsPublished::Paper, seed: 0, samples_max: 1, owners_max: usize::MAX };
         let home = dataset.home();
-        let none =
-            Self { dataset, state: State::Missing, samples: None, note: None, home, files: Vec::new() };
+        let none = Self {
+            dataset,
+            state: DatasetState::Missing,
+            samples: None,
+            note: None,
+            home,
+            files: Vec::new(),
+        };
         if dataset == Dataset::Synthetic {
             let note = Some("three Gaussian clusters in 144 dimensions; needs no files".to_owned());
-            return Self { state: State::MadeUp, note, ..none };
+            return Self { state: DatasetState::MadeUp, note, ..none };
         }
-        let broken = |error: DataError, files: Vec<Checked>| Self {
+        let broken = |error: DataError, files: Vec<CheckedFile>| Self {
             dataset,
-            state: State::Broken,
+            state: DatasetState::Broken,
             samples: None,
             note: Some(error.to_string()),
             home,
@@ -181,7 +155,7 @@ impl Entry {
         };
         let (mut files, mut unreadable) = (Vec::new(), None);
         for path in found {
-            match Checked::of(dataset, path) {
+            match CheckedFile::of(dataset, path) {
                 Ok(file) => files.push(file),
                 Err(error) => unreadable = unreadable.or(Some(error)),
             }
@@ -202,13 +176,13 @@ impl Entry {
     fn write(&self, folder: &Path, text: &mut String) {
         let name = self.dataset.name();
         let state = match self.state {
-            State::Complete => "complete",
-            State::Present => "present",
-            State::Subset => "subset",
-            State::Substitute => "SUBSTITUTE",
-            State::MadeUp => "always there",
-            State::Broken => "BROKEN",
-            State::Missing => "missing",
+            DatasetState::Complete => "complete",
+            DatasetState::Present => "present",
+            DatasetState::Subset => "subset",
+            DatasetState::Substitute => "SUBSTITUTE",
+            DatasetState::MadeUp => "always there",
+            DatasetState::Broken => "BROKEN",
+            DatasetState::Missing => "missing",
         };
         let samples = self.samples.map(|samples| format!(", {samples} samples")).unwrap_or_default();
         put_line(text, format_args!("{name:<12} {state}{samples}"));
@@ -235,15 +209,16 @@ impl Entry {
     }
 }
 
-impl Checked {
+impl CheckedFile {
     fn of(dataset: Dataset, path: PathBuf) -> Result<Self, DataError> {
-        let source = Source::new(dataset, path);
+        let source = DataFile::new(dataset, path);
         // An archive is packed inside; its own bytes are what was published.
         let mut content = source.open(TEXT_BYTES_MAX)?;
         let mut hasher = Sha256::new();
         let mut bytes = 0;
         loop {
-            let chunk = content.fill_buf().map_err(|error| source.failed(Place::Byte(bytes), &error))?;
+            let chunk =
+                content.fill_buf().map_err(|error| source.failed(FilePosition::Byte(bytes), &error))?;
             if chunk.is_empty() {
                 break;
             }
@@ -252,16 +227,13 @@ impl Checked {
             bytes += read as u64;
             content.consume(read);
         }
-        let sha256 = hasher.finalize().iter().fold(String::new(), |mut text, byte| {
-            plot::put(&mut text, format_args!("{byte:02x}"));
-            text
-        });
+        let sha256 = hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect::<String>();
         let as_published = published(files::plain_name(source.path())).map(|known| known == sha256);
-        Ok(Self { path: Shown(source.path().to_owned()), bytes, sha256, as_published })
+        Ok(Self { path: DisplayedPath(source.path().to_owned()), bytes, sha256, as_published })
     }
 }
 
-/// What lies under the names of a data set's files, as the loaders find it.
+/// The paths with the names of a data set's files, as the loaders find them.
 fn files_of(dataset: Dataset, folder: &Path) -> Result<Vec<PathBuf>, DataError> {
     let found = match dataset {
         Dataset::Mnist => {
@@ -289,50 +261,57 @@ fn published(name: &str) -> Option<&'static str> {
     }
 }
 
-/// How much of the published data set a pool is.
-fn state(dataset: Dataset, pool: &Pool, files: &[Checked]) -> State {
+/// The state of a data set, from its pool and files.
+fn state(dataset: Dataset, pool: &SamplePool, files: &[CheckedFile]) -> DatasetState {
     let all = match dataset {
-        Dataset::Mnist if files.iter().all(|file| file.as_published == Some(true)) => return State::Complete,
-        Dataset::Mnist if pool.recorded == 60_000 => return State::Present,
+        Dataset::Mnist if files.iter().all(|file| file.as_published == Some(true)) => {
+            return DatasetState::Complete;
+        }
+        Dataset::Mnist if pool.recorded == 60_000 => return DatasetState::Present,
         Dataset::Mnist => false,
         Dataset::Cifar10 => pool.recorded == 50_000,
         Dataset::Pathmnist => pool.recorded == npz::RECORDED_ALL,
         Dataset::Meters => pool.owners.as_ref().is_some_and(|owners| owners.len() >= 5_000),
-        Dataset::Hft | Dataset::Electricity if pool.note.is_some() => return State::Substitute,
-        Dataset::Hft | Dataset::Electricity => return State::Present,
-        Dataset::Synthetic => return State::MadeUp,
+        Dataset::Hft | Dataset::Electricity if pool.note.is_some() => return DatasetState::Substitute,
+        Dataset::Hft | Dataset::Electricity => return DatasetState::Present,
+        Dataset::Synthetic => return DatasetState::MadeUp,
     };
-    if all { State::Complete } else { State::Subset }
+    if all { DatasetState::Complete } else { DatasetState::Subset }
 }
 
-fn put_line(text: &mut String, line: std::fmt::Arguments<'_>) {
-    plot::put(text, format_args!("{line}\n"));
+fn put_line(text: &mut String, line: fmt::Arguments<'_>) {
+    writeln!(text, "{line}").expect("a String takes any text");
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::Answers;
+    use crate::data::SampleTargets;
 
-    fn state_of(dataset: Dataset, recorded: usize, as_published: Option<bool>) -> State {
-        let pool = Pool {
+    fn state_of(dataset: Dataset, recorded: usize, as_published: Option<bool>) -> DatasetState {
+        let pool = SamplePool {
             shape: vec![1],
             features: Vec::new(),
-            answers: Answers::Classes { of: Vec::new(), count: 10 },
+            targets: SampleTargets::Classes { of: Vec::new(), count: 10 },
             owners: None,
             recorded,
             note: None,
         };
-        let file = Checked { path: Shown(PathBuf::new()), bytes: 1, sha256: String::new(), as_published };
+        let file = CheckedFile {
+            path: DisplayedPath(PathBuf::new()),
+            bytes: 1,
+            sha256: String::new(),
+            as_published,
+        };
         state(dataset, &pool, &[file])
     }
 
     #[test]
     fn only_what_is_known_to_be_all_is_complete() {
-        assert_eq!(state_of(Dataset::Mnist, 60_000, Some(true)), State::Complete);
-        assert_eq!(state_of(Dataset::Mnist, 60_000, Some(false)), State::Present);
-        assert_eq!(state_of(Dataset::Mnist, 3, Some(false)), State::Subset);
-        assert_eq!(state_of(Dataset::Hft, 5, None), State::Present);
-        assert_eq!(state_of(Dataset::Electricity, 5, None), State::Present);
+        assert_eq!(state_of(Dataset::Mnist, 60_000, Some(true)), DatasetState::Complete);
+        assert_eq!(state_of(Dataset::Mnist, 60_000, Some(false)), DatasetState::Present);
+        assert_eq!(state_of(Dataset::Mnist, 3, Some(false)), DatasetState::Subset);
+        assert_eq!(state_of(Dataset::Hft, 5, None), DatasetState::Present);
+        assert_eq!(state_of(Dataset::Electricity, 5, None), DatasetState::Present);
     }
 }

@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use super::files::{self, Source};
-use super::{Answers, DataError, Dataset, Flaw, Place, Pool, Request};
-use crate::experiment::setup::AsPublished;
+use super::files::{self, DataFile};
+use super::{
+    AsPublished, DataError, DataRequest, Dataset, FilePosition, FormatError, SamplePool, SampleTargets,
+};
 
 const CHANNEL: usize = 32 * 32;
 const RECORD: usize = 1 + 3 * CHANNEL;
@@ -22,11 +23,11 @@ pub(super) fn find(folder: &Path) -> Result<Vec<PathBuf>, DataError> {
     files::find(Dataset::Cifar10, folder, is_batch)
 }
 
-pub(super) fn load(folder: &Path, request: &Request) -> Result<Pool, DataError> {
+pub(super) fn load(folder: &Path, request: &DataRequest) -> Result<SamplePool, DataError> {
     let paths = find(folder)?;
     let mut records = Vec::new();
     for path in &paths {
-        let source = Source::new(Dataset::Cifar10, path.clone());
+        let source = DataFile::new(Dataset::Cifar10, path.clone());
         let bytes = source.bytes()?;
         check(&source, &bytes)?;
         records.extend(bytes);
@@ -36,8 +37,8 @@ pub(super) fn load(folder: &Path, request: &Request) -> Result<Pool, DataError> 
     };
     let recorded = records.len() / RECORD;
     if recorded == 0 {
-        let first = Source::new(Dataset::Cifar10, first.clone());
-        return Err(first.empty(Some(Place::Byte(0)), "the file holds no record".into()));
+        let first = DataFile::new(Dataset::Cifar10, first.clone());
+        return Err(first.empty(Some(FilePosition::Byte(0)), "the file holds no record".into()));
     }
     let chosen = request.choose(recorded);
     let levels = levels(request.as_published);
@@ -50,10 +51,10 @@ pub(super) fn load(folder: &Path, request: &Request) -> Result<Pool, DataError> 
             features.extend(channel.iter().map(|pixel| levels[usize::from(*pixel)]));
         }
     }
-    Ok(Pool {
+    Ok(SamplePool {
         shape: vec![3, 32, 32],
         features,
-        answers: Answers::Classes { of, count: CLASSES },
+        targets: SampleTargets::Classes { of, count: CLASSES },
         owners: None,
         recorded,
         note: (paths.len() < 5).then(|| format!("{} of the 5 training batches of CIFAR-10", paths.len())),
@@ -75,19 +76,19 @@ fn levels(as_published: AsPublished) -> [Vec<f32>; 3] {
     })
 }
 
-fn check(source: &Source, bytes: &[u8]) -> Result<(), DataError> {
+fn check(source: &DataFile, bytes: &[u8]) -> Result<(), DataError> {
     let rest = bytes.len() % RECORD;
     if rest != 0 {
-        let flaw = Flaw::Length { wanted: RECORD as u64, found: rest as u64 };
-        return Err(source.at_byte(bytes.len() - rest, flaw));
+        let cause = FormatError::Length { wanted: RECORD as u64, found: rest as u64 };
+        return Err(source.at_byte(bytes.len() - rest, cause));
     }
     let wrong = bytes.iter().step_by(RECORD).position(|label| u32::from(*label) >= CLASSES);
     match wrong {
         None => Ok(()),
         Some(record) => {
             let at = record * RECORD;
-            let flaw = Flaw::Label { found: bytes[at].to_string(), first: 0, last: CLASSES - 1 };
-            Err(source.at_byte(at, flaw))
+            let cause = FormatError::Label { found: bytes[at].to_string(), first: 0, last: CLASSES - 1 };
+            Err(source.at_byte(at, cause))
         }
     }
 }

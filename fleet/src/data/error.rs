@@ -1,20 +1,24 @@
+//! Data sets that cannot be read.
+
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
+use evenhand_protocol::exit::Exit;
+
 use super::{Dataset, FOLDER_VARIABLE};
 
-/// Why there are no samples.
+/// A data set that cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum DataError {
-    /// Nobody said where the files are.
+    /// No folder was named.
     #[error(
         "{} needs files: name their folder with --data DIR or {FOLDER_VARIABLE}, or take --dataset synthetic; it is published at {}",
         dataset.name(),
         dataset.home()
     )]
     NoFolder {
-        /// Which data set.
+        /// The data set.
         dataset: Dataset,
     },
     /// The folder does not hold the data set.
@@ -25,27 +29,27 @@ pub enum DataError {
         dataset.home()
     )]
     Missing {
-        /// Which data set.
+        /// The data set.
         dataset: Dataset,
-        /// Where it was sought.
+        /// The folder that was searched.
         folder: PathBuf,
         /// The file that would be it.
         wanted: &'static str,
-        /// Folders inside, where it was sought too.
+        /// Folders inside, which were searched too.
         places: String,
     },
-    /// The system does not show what is in the folder of all data sets.
+    /// The folder of all data sets cannot be listed.
     #[error(
         "the data folder {} cannot be read: {cause}; name another with --data DIR or {FOLDER_VARIABLE}",
         path.display()
     )]
     Folder {
-        /// Which one.
+        /// The path.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         cause: io::Error,
     },
-    /// Under the name of a file lies something else.
+    /// Something else has the name of a file.
     #[error(
         "{}: here is {found}, where a file of {} should be; remove it, and get the file from {}",
         path.display(),
@@ -53,81 +57,91 @@ pub enum DataError {
         dataset.home()
     )]
     NoFile {
-        /// Which data set.
+        /// The data set.
         dataset: Dataset,
         /// Where.
         path: PathBuf,
-        /// What is there.
+        /// What was found.
         found: &'static str,
     },
-    /// The system does not hand over a file, or what is in a folder.
+    /// A file cannot be read, or a folder not listed.
     #[error(
-        "{}: cannot be read ({cause}); mend that, or get {} anew from {}",
+        "{}: cannot be read ({cause}); mend that, or get {} again from {}",
         path.display(),
         dataset.name(),
         dataset.home()
     )]
     Read {
-        /// Which data set.
+        /// The data set.
         dataset: Dataset,
-        /// Which one.
+        /// The path.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         cause: io::Error,
     },
-    /// A file is not what its name says.
-    #[error("{}, {place}: {flaw}; get the file anew from {}", path.display(), dataset.home())]
+    /// A file is not in its format.
+    #[error("{}, {position}: {cause}; get the file again from {}", path.display(), dataset.home())]
     Broken {
-        /// Which data set it belongs to.
+        /// The data set.
         dataset: Dataset,
-        /// Which one.
+        /// The path.
         path: PathBuf,
-        /// Where in it.
-        place: Place,
-        /// What is wrong there.
-        flaw: Box<Flaw>,
+        /// Where in the file.
+        position: FilePosition,
+        /// The departure.
+        cause: Box<FormatError>,
     },
     /// The files are sound and hold nothing to learn from.
     #[error(
         "{}{}: no samples for {}: {reason}; get all of it from {}",
         path.display(),
-        place.map(|place| format!(", {place}")).unwrap_or_default(),
+        position.map(|position| format!(", {position}")).unwrap_or_default(),
         dataset.name(),
         dataset.home()
     )]
     Empty {
-        /// Which data set.
+        /// The data set.
         dataset: Dataset,
         /// The file, or the folder.
         path: PathBuf,
-        /// Where in it, if there is a place to look at.
-        place: Option<Place>,
-        /// Why none.
+        /// Where in it, if there is a position to look at.
+        position: Option<FilePosition>,
+        /// Why there are none.
         reason: String,
     },
 }
 
-/// Where in a file, once it is unpacked.
+impl DataError {
+    /// The exit code of a program that ends by this error.
+    pub fn exit(&self) -> Exit {
+        match self {
+            Self::NoFolder { .. } => Exit::Usage,
+            _ => Exit::Data,
+        }
+    }
+}
+
+/// A position in an unpacked file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum FilePosition {
     /// Bytes before it.
     Byte(u64),
     /// Counted from 1.
     Line(u64),
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for FilePosition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Place::Byte(offset) => write!(f, "byte {offset}"),
-            Place::Line(line) => write!(f, "line {line}"),
+            FilePosition::Byte(offset) => write!(f, "byte {offset}"),
+            FilePosition::Line(line) => write!(f, "line {line}"),
         }
     }
 }
 
-/// What is wrong with a file.
+/// A departure of a file from its format.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Flaw {
+pub enum FormatError {
     /// It begins otherwise.
     #[error("{expected} begins with {wanted}, here is {found}")]
     Magic {
@@ -143,13 +157,13 @@ pub enum Flaw {
     Length {
         /// By what the file says of itself.
         wanted: u64,
-        /// What is there.
+        /// What was found.
         found: u64,
     },
     /// It is packed, and does not unpack.
     #[error("cannot be unpacked ({0})")]
     Packing(String),
-    /// It is larger than any file of this kind.
+    /// Larger than any file of this kind.
     #[error("goes on beyond what any such file holds")]
     Bomb,
     /// Its samples are of another shape.
@@ -183,7 +197,7 @@ pub enum Flaw {
     /// Text where a number should be.
     #[error("{found:?} in column {column} is no finite number")]
     Number {
-        /// What is there.
+        /// What was found.
         found: String,
         /// Counted from 1.
         column: usize,
@@ -191,7 +205,7 @@ pub enum Flaw {
     /// A number that no such meter shows.
     #[error("{found} in column {column} is no {quantity}: those lie between {low} and {high}")]
     Implausible {
-        /// What is there.
+        /// What was found.
         found: String,
         /// Counted from 1.
         column: usize,
@@ -202,13 +216,13 @@ pub enum Flaw {
         /// The highest.
         high: String,
     },
-    /// A time at which nobody recorded this.
+    /// A time outside of all recordings.
     #[error("{found:?} is no time of a recording: those lie between 1970 and 2099")]
     Era {
-        /// What is there.
+        /// What was found.
         found: String,
     },
-    /// A reading of nobody.
+    /// A reading without an owner.
     #[error("nothing in column {column}, which says whose reading this is")]
     Nobody {
         /// Counted from 1.
@@ -217,21 +231,21 @@ pub enum Flaw {
     /// Two readings of one meter at one time.
     #[error("{owner} has {found} at {time}, but {other} says {before}")]
     Contradiction {
-        /// Whose.
+        /// The owner.
         owner: String,
         /// When.
         time: String,
-        /// What is there.
+        /// What was found.
         found: String,
         /// The other file and line.
         other: String,
-        /// What is there.
+        /// What was found.
         before: String,
     },
     /// Text where a time should be.
     #[error("{found:?} is no time such as 2015-01-01T00:00:00Z")]
     Time {
-        /// What is there.
+        /// What was found.
         found: String,
     },
     /// Rows of different length, or too few of them.

@@ -3,8 +3,8 @@
 use std::io::{BufRead, Read};
 use std::path::{Path, PathBuf};
 
-use super::files::{self, Source, TEXT_BYTES_MAX};
-use super::{Answers, DataError, Dataset, Flaw, Place, Pool, Request};
+use super::files::{self, DataFile, TEXT_BYTES_MAX};
+use super::{DataError, DataRequest, Dataset, FilePosition, FormatError, SamplePool, SampleTargets};
 
 const ROWS: usize = 149;
 const FEATURES: usize = 144;
@@ -15,7 +15,7 @@ const LINE_BYTES_MAX: u64 = 64 << 20;
 /// Some editors begin a text with it.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// What must be said of the substitute, wherever it is used.
+/// The remark beside every figure from the substitute.
 pub(super) const SUBSTITUTE: &str = "Bitstamp substitute, not FI-2010";
 
 /// The file that is there, and whether it is the substitute; of several folds the third, as the published code.
@@ -31,14 +31,14 @@ pub(super) fn find(folder: &Path) -> Result<Option<(PathBuf, bool)>, DataError> 
     Ok(substitute.into_iter().next().map(|path| (path, true)))
 }
 
-pub(super) fn load(folder: &Path, request: &Request) -> Result<Pool, DataError> {
+pub(super) fn load(folder: &Path, request: &DataRequest) -> Result<SamplePool, DataError> {
     let (path, is_substitute) = find(folder)?
         .ok_or_else(|| files::missing(Dataset::Hft, folder, "Train_Dst_NoAuction_ZScore_CF_3.txt"))?;
-    let mut rows = Rows::open(Source::new(Dataset::Hft, path))?;
+    let mut rows = TextRows::open(DataFile::new(Dataset::Hft, path))?;
     let first = rows.numbers(None)?;
     let recorded = first.len();
     if recorded == 0 {
-        return Err(rows.source.empty(Some(Place::Line(1)), "the first row is empty".into()));
+        return Err(rows.source.empty(Some(FilePosition::Line(1)), "the first row is empty".into()));
     }
     let chosen = request.choose(recorded);
     let mut features = vec![0.0; chosen.len() * FEATURES];
@@ -59,10 +59,10 @@ pub(super) fn load(folder: &Path, request: &Request) -> Result<Pool, DataError> 
         rows.labels(recorded)?;
     }
     rows.end()?;
-    Ok(Pool {
+    Ok(SamplePool {
         shape: vec![FEATURES],
         features,
-        answers: Answers::Classes { of: chosen.iter().map(|at| labels[*at]).collect(), count: CLASSES },
+        targets: SampleTargets::Classes { of: chosen.iter().map(|at| labels[*at]).collect(), count: CLASSES },
         owners: None,
         recorded,
         note: is_substitute.then(|| SUBSTITUTE.to_owned()),
@@ -70,15 +70,15 @@ pub(super) fn load(folder: &Path, request: &Request) -> Result<Pool, DataError> 
 }
 
 /// The rows of a file, one after the other.
-struct Rows {
-    source: Source,
+struct TextRows {
+    source: DataFile,
     content: Box<dyn BufRead>,
     line: u64,
     text: Vec<u8>,
 }
 
-impl Rows {
-    fn open(source: Source) -> Result<Self, DataError> {
+impl TextRows {
+    fn open(source: DataFile) -> Result<Self, DataError> {
         let content = Box::new(source.open(TEXT_BYTES_MAX)?);
         Ok(Self { source, content, line: 0, text: Vec::new() })
     }
@@ -89,8 +89,10 @@ impl Rows {
         self.text.clear();
         let mut line = (&mut self.content).take(LINE_BYTES_MAX);
         match line.read_until(b'\n', &mut self.text) {
-            Err(error) => Err(self.source.failed(Place::Line(self.line), &error)),
-            Ok(read) if read as u64 == LINE_BYTES_MAX => Err(self.source.at_line(self.line, Flaw::Bomb)),
+            Err(error) => Err(self.source.failed(FilePosition::Line(self.line), &error)),
+            Ok(read) if read as u64 == LINE_BYTES_MAX => {
+                Err(self.source.at_line(self.line, FormatError::Bomb))
+            }
             Ok(read) => {
                 if self.line == 1 && self.text.starts_with(BYTE_ORDER_MARK) {
                     self.text.drain(..BYTE_ORDER_MARK.len());
@@ -103,8 +105,8 @@ impl Rows {
     /// The numbers of the next row, as many as `wanted` if that is known.
     fn numbers(&mut self, wanted: Option<usize>) -> Result<Vec<f32>, DataError> {
         if !self.advance()? {
-            let flaw = Flaw::Table { what: "rows", found: self.line as usize - 1, wanted: ROWS };
-            return Err(self.source.at_line(self.line, flaw));
+            let cause = FormatError::Table { what: "rows", found: self.line as usize - 1, wanted: ROWS };
+            return Err(self.source.at_line(self.line, cause));
         }
         let mut numbers = Vec::with_capacity(wanted.unwrap_or(0));
         for word in self.text.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()) {
@@ -113,14 +115,14 @@ impl Rows {
                 let found = String::from_utf8_lossy(word).chars().take(40).collect();
                 return Err(self
                     .source
-                    .at_line(self.line, Flaw::Number { found, column: numbers.len() + 1 }));
+                    .at_line(self.line, FormatError::Number { found, column: numbers.len() + 1 }));
             };
             numbers.push(number);
         }
         match wanted {
             Some(wanted) if wanted != numbers.len() => {
-                let flaw = Flaw::Table { what: "numbers", found: numbers.len(), wanted };
-                Err(self.source.at_line(self.line, flaw))
+                let cause = FormatError::Table { what: "numbers", found: numbers.len(), wanted };
+                Err(self.source.at_line(self.line, cause))
             }
             _ => Ok(numbers),
         }
@@ -134,8 +136,8 @@ impl Rows {
             2.0 => Ok(1),
             3.0 => Ok(2),
             other => {
-                let flaw = Flaw::Label { found: other.to_string(), first: 1, last: CLASSES };
-                Err(self.source.at_line(self.line, flaw))
+                let cause = FormatError::Label { found: other.to_string(), first: 1, last: CLASSES };
+                Err(self.source.at_line(self.line, cause))
             }
         };
         numbers.iter().map(class).collect()
@@ -145,8 +147,8 @@ impl Rows {
     fn end(&mut self) -> Result<(), DataError> {
         while self.advance()? {
             if !self.text.trim_ascii().is_empty() {
-                let flaw = Flaw::Table { what: "rows", found: self.line as usize, wanted: ROWS };
-                return Err(self.source.at_line(self.line, flaw));
+                let cause = FormatError::Table { what: "rows", found: self.line as usize, wanted: ROWS };
+                return Err(self.source.at_line(self.line, cause));
             }
         }
         Ok(())

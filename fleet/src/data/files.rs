@@ -1,4 +1,4 @@
-//! Files of a data set: where they are, and what is in them, unpacked.
+//! Files of a data set: search and unpacking.
 
 use std::fs::{self, File};
 use std::io::{self, BufReader, Cursor, Read, Seek};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use flate2::read::MultiGzDecoder;
 
-use super::{DataError, Dataset, Flaw, Place};
+use super::{DataError, Dataset, FilePosition, FormatError};
 
 /// No file that is read as a whole is larger, unpacked.
 pub(super) const BYTES_MAX: u64 = 512 << 20;
@@ -30,8 +30,8 @@ pub(super) fn places(dataset: Dataset) -> &'static [&'static str] {
     }
 }
 
-/// What lies under names that `fits` accepts, sorted, in the first place that has any; a `.gz` at the end is no part of a name.
-/// Whether it can be used is seen when it is opened: what lies there and cannot is not missing.
+/// The paths whose names `fits` accepts, sorted, in the first folder that has any; a `.gz` at the end is no part of a name.
+/// They are not opened here: a path that is there and cannot be read is not missing.
 pub(super) fn find(
     dataset: Dataset,
     folder: &Path,
@@ -53,7 +53,7 @@ pub(super) fn find(
     }
 }
 
-/// Whether the data folder can be read at all.
+/// An error if the data folder cannot be read at all.
 pub(super) fn check(folder: &Path) -> Result<(), DataError> {
     let failed = fs::read_dir(folder).err();
     failed.map_or(Ok(()), |cause| Err(DataError::Folder { path: folder.to_owned(), cause }))
@@ -89,14 +89,14 @@ pub(super) fn missing(dataset: Dataset, folder: &Path, wanted: &'static str) -> 
     DataError::Missing { dataset, folder: folder.to_owned(), wanted, places: places(dataset).join(", ") }
 }
 
-/// A file with the data set it belongs to: what every complaint about it needs.
+/// A file with the data set it belongs to, as every error about it names them.
 #[derive(Debug, Clone)]
-pub(super) struct Source {
+pub(super) struct DataFile {
     dataset: Dataset,
     path: PathBuf,
 }
 
-impl Source {
+impl DataFile {
     pub(super) fn new(dataset: Dataset, path: PathBuf) -> Self {
         Self { dataset, path }
     }
@@ -105,37 +105,37 @@ impl Source {
         &self.path
     }
 
-    pub(super) fn at_byte(&self, offset: usize, flaw: Flaw) -> DataError {
-        self.broken(Place::Byte(offset as u64), flaw)
+    pub(super) fn at_byte(&self, offset: usize, cause: FormatError) -> DataError {
+        self.broken(FilePosition::Byte(offset as u64), cause)
     }
 
-    pub(super) fn at_line(&self, line: u64, flaw: Flaw) -> DataError {
-        self.broken(Place::Line(line), flaw)
+    pub(super) fn at_line(&self, line: u64, cause: FormatError) -> DataError {
+        self.broken(FilePosition::Line(line), cause)
     }
 
-    fn broken(&self, place: Place, flaw: Flaw) -> DataError {
-        DataError::Broken { dataset: self.dataset, path: self.path.clone(), place, flaw: Box::new(flaw) }
+    fn broken(&self, position: FilePosition, cause: FormatError) -> DataError {
+        DataError::Broken { dataset: self.dataset, path: self.path.clone(), position, cause: Box::new(cause) }
     }
 
-    /// It is sound, and there is nothing in it; at a place, if there is one to look at.
-    pub(super) fn empty(&self, place: Option<Place>, reason: String) -> DataError {
-        DataError::Empty { dataset: self.dataset, path: self.path.clone(), place, reason }
+    /// The error of a sound file without samples, with the position to look at, if there is one.
+    pub(super) fn empty(&self, position: Option<FilePosition>, reason: String) -> DataError {
+        DataError::Empty { dataset: self.dataset, path: self.path.clone(), position, reason }
     }
 
     fn unreadable(&self, cause: io::Error) -> DataError {
         DataError::Read { dataset: self.dataset, path: self.path.clone(), cause }
     }
 
-    /// Reading failed.
-    pub(super) fn failed(&self, place: Place, error: &io::Error) -> DataError {
-        let flaw = match error.kind() {
-            io::ErrorKind::FileTooLarge => Flaw::Bomb,
-            _ => Flaw::Packing(error.to_string()),
+    /// The error of a read that failed at `position`.
+    pub(super) fn failed(&self, position: FilePosition, error: &io::Error) -> DataError {
+        let cause = match error.kind() {
+            io::ErrorKind::FileTooLarge => FormatError::Bomb,
+            _ => FormatError::Packing(error.to_string()),
         };
-        self.broken(place, flaw)
+        self.broken(position, cause)
     }
 
-    /// The file itself, as it is, and whether it is packed. Nothing but a file is opened: a pipe would wait for a writer.
+    /// The file itself, and whether it is packed. Nothing but a file is opened: a pipe would wait for a writer.
     fn open_packed(&self) -> Result<(File, bool), DataError> {
         let found = match fs::metadata(&self.path) {
             Ok(about) if about.is_file() => return self.open_file().map_err(|cause| self.unreadable(cause)),
@@ -179,12 +179,12 @@ impl Source {
         self.all(self.open(BYTES_MAX)?)
     }
 
-    /// All that `content` has to say.
+    /// All bytes of `content`.
     pub(super) fn all(&self, mut content: impl Read) -> Result<Vec<u8>, DataError> {
         let mut bytes = Vec::new();
         match content.read_to_end(&mut bytes) {
             Ok(_) => Ok(bytes),
-            Err(error) => Err(self.failed(Place::Byte(bytes.len() as u64), &error)),
+            Err(error) => Err(self.failed(FilePosition::Byte(bytes.len() as u64), &error)),
         }
     }
 }
@@ -194,7 +194,7 @@ pub(super) trait ReadSeek: Read + Seek {}
 
 impl<T: Read + Seek> ReadSeek for T {}
 
-/// Content that is believed up to a length, however small it is while packed.
+/// Content up to a length, however small it is while packed.
 pub(super) struct Bounded<R> {
     pub(super) content: R,
     pub(super) left: u64,
@@ -216,7 +216,7 @@ mod tests {
 
     #[test]
     fn what_unpacks_beyond_the_limit_is_refused_before_it_fills_the_memory() {
-        let source = Source::new(Dataset::Mnist, PathBuf::from("train-images-idx3-ubyte"));
+        let source = DataFile::new(Dataset::Mnist, PathBuf::from("train-images-idx3-ubyte"));
         let all = |length, left| source.all(Bounded { content: io::repeat(7).take(length), left });
         assert_eq!(all(100, 100).unwrap().len(), 100);
         let refused = all(u64::MAX, 100_000).unwrap_err();

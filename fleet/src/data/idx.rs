@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use super::files::{self, Source};
-use super::{Answers, DataError, Dataset, Flaw, Place, Pool, Request};
-use crate::experiment::setup::AsPublished;
+use super::files::{self, DataFile};
+use super::{
+    AsPublished, DataError, DataRequest, Dataset, FilePosition, FormatError, SamplePool, SampleTargets,
+};
 
 pub(super) const IMAGES: &str = "train-images-idx3-ubyte";
 pub(super) const LABELS: &str = "train-labels-idx1-ubyte";
@@ -20,27 +21,30 @@ const SCALE: (f32, f32) = (0.1307, 0.3081);
 /// The same with the padding counted in, as the published code does.
 const SCALE_PADDED: (f32, f32) = (0.1001, 0.2752);
 
-pub(super) fn load(folder: &Path, request: &Request) -> Result<Pool, DataError> {
-    let images = Source::new(Dataset::Mnist, files::find_one(Dataset::Mnist, folder, IMAGES)?);
-    let labels = Source::new(Dataset::Mnist, files::find_one(Dataset::Mnist, folder, LABELS)?);
+pub(super) fn load(folder: &Path, request: &DataRequest) -> Result<SamplePool, DataError> {
+    let images = DataFile::new(Dataset::Mnist, files::find_one(Dataset::Mnist, folder, IMAGES)?);
+    let labels = DataFile::new(Dataset::Mnist, files::find_one(Dataset::Mnist, folder, LABELS)?);
     let label_bytes = labels.bytes()?;
     let label_array = parse(&labels, &label_bytes, 1)?;
     let image_bytes = images.bytes()?;
     let image_array = parse(&images, &image_bytes, 3)?;
     if image_array.shape[1..] != [SIDE, SIDE] {
-        let flaw = Flaw::Shape { what: "images", found: image_array.shape, wanted: "[n, 28, 28]" };
-        return Err(images.at_byte(4, flaw));
+        let cause = FormatError::Shape { what: "images", found: image_array.shape, wanted: "[n, 28, 28]" };
+        return Err(images.at_byte(4, cause));
     }
     let recorded = image_array.shape[0];
     if label_array.shape[0] != recorded {
-        return Err(labels.at_byte(4, Flaw::Counts { labels: label_array.shape[0], samples: recorded }));
+        return Err(
+            labels.at_byte(4, FormatError::Counts { labels: label_array.shape[0], samples: recorded })
+        );
     }
     if let Some(at) = label_array.values.iter().position(|label| u32::from(*label) >= CLASSES) {
-        let flaw = Flaw::Label { found: label_array.values[at].to_string(), first: 0, last: CLASSES - 1 };
-        return Err(labels.at_byte(8 + at, flaw));
+        let cause =
+            FormatError::Label { found: label_array.values[at].to_string(), first: 0, last: CLASSES - 1 };
+        return Err(labels.at_byte(8 + at, cause));
     }
     if recorded == 0 {
-        return Err(images.empty(Some(Place::Byte(4)), "the file holds no image".into()));
+        return Err(images.empty(Some(FilePosition::Byte(4)), "the file holds no image".into()));
     }
 
     let (mean, deviation) = match request.as_published {
@@ -59,10 +63,10 @@ pub(super) fn load(folder: &Path, request: &Request) -> Result<Pool, DataError> 
         }
     }
     let of = chosen.iter().map(|at| u32::from(label_array.values[*at])).collect();
-    Ok(Pool {
+    Ok(SamplePool {
         shape: vec![1, PADDED_SIDE, PADDED_SIDE],
         features,
-        answers: Answers::Classes { of, count: CLASSES },
+        targets: SampleTargets::Classes { of, count: CLASSES },
         owners: None,
         recorded,
         note: None,
@@ -70,31 +74,31 @@ pub(super) fn load(folder: &Path, request: &Request) -> Result<Pool, DataError> 
 }
 
 /// An array of bytes.
-struct Array<'a> {
+struct IdxArray<'a> {
     shape: Vec<usize>,
     values: &'a [u8],
 }
 
 /// An idx file of bytes with so many dimensions: two zeros, the type 8, the number of dimensions, each of them as a
 /// big-endian u32, then the values.
-fn parse<'a>(source: &Source, bytes: &'a [u8], dimensions: u8) -> Result<Array<'a>, DataError> {
+fn parse<'a>(source: &DataFile, bytes: &'a [u8], dimensions: u8) -> Result<IdxArray<'a>, DataError> {
     let wanted = [0, 0, 8, dimensions];
     let found = &bytes[..bytes.len().min(4)];
     if found != wanted {
         let (wanted, found) = (format!("{wanted:02x?}"), format!("{found:02x?}"));
-        return Err(source.at_byte(0, Flaw::Magic { expected: "an idx file of bytes", wanted, found }));
+        return Err(source.at_byte(0, FormatError::Magic { expected: "an idx file of bytes", wanted, found }));
     }
     let head = 4 + 4 * usize::from(dimensions);
     let Some((_, values)) = bytes.split_at_checked(head) else {
         let (wanted, found) = (head as u64 - 4, bytes.len() as u64 - 4);
-        return Err(source.at_byte(4, Flaw::Length { wanted, found }));
+        return Err(source.at_byte(4, FormatError::Length { wanted, found }));
     };
     let lengths = bytes[4..head].chunks_exact(4);
     let shape: Vec<usize> =
         lengths.map(|four| four.iter().fold(0, |sum, byte| (sum << 8) | usize::from(*byte))).collect();
     let wanted = shape.iter().fold(1u64, |product, length| product.saturating_mul(*length as u64));
     if wanted != values.len() as u64 {
-        return Err(source.at_byte(head, Flaw::Length { wanted, found: values.len() as u64 }));
+        return Err(source.at_byte(head, FormatError::Length { wanted, found: values.len() as u64 }));
     }
-    Ok(Array { shape, values })
+    Ok(IdxArray { shape, values })
 }

@@ -9,23 +9,22 @@ use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
-use super::files::{self, Source};
-use super::table::{self, Columns, Quantity};
-use super::windows::{Cut, Samples};
-use super::{Answers, DataError, Dataset, Flaw, Pool, Request};
-use crate::experiment::setup::AsPublished;
+use super::files::{self, DataFile};
+use super::series_table::{self, MeasuredQuantity, SeriesColumns};
+use super::windows::{Samples, WindowCut};
+use super::{AsPublished, DataError, DataRequest, Dataset, FormatError, SamplePool, SampleTargets};
 
 /// Samples begin after two weeks.
-const CUT: Cut = Cut { step_s: 1800, utc_offset_s: 0, warm_up: 14 * 48, stride: 1 };
+const CUT: WindowCut = WindowCut { step_s: 1800, utc_offset_s: 0, warm_up: 14 * 48, stride: 1 };
 /// A meter with less than a month of readings is left out.
 const READINGS_MIN: usize = 30 * 48;
 
-const COLUMNS: Columns = Columns {
+const COLUMNS: SeriesColumns = SeriesColumns {
     owner: Some("LCLid"),
     time: &["tstp", "DateTime"],
     value: &["energy(kWh/hh)", "KWH/hh (per half hour)"],
     // 2 MW: no household, whether it takes or gives.
-    quantity: Quantity { name: "kWh in half an hour", low: -1000.0, high: 1000.0 },
+    quantity: MeasuredQuantity { name: "kWh in half an hour", low: -1000.0, high: 1000.0 },
 };
 
 /// The files that are there.
@@ -35,7 +34,7 @@ pub(super) fn find(folder: &Path) -> Result<Vec<PathBuf>, DataError> {
     files::find(Dataset::Meters, folder, fits)
 }
 
-pub(super) fn load(folder: &Path, request: &Request) -> Result<Pool, DataError> {
+pub(super) fn load(folder: &Path, request: &DataRequest) -> Result<SamplePool, DataError> {
     let mut paths = find(folder)?;
     if paths.is_empty() {
         return Err(files::missing(Dataset::Meters, folder, "MAC*.csv"));
@@ -43,7 +42,7 @@ pub(super) fn load(folder: &Path, request: &Request) -> Result<Pool, DataError> 
     if request.as_published == AsPublished::Paper {
         paths.shuffle(&mut ChaCha8Rng::seed_from_u64(request.seed));
     }
-    let sources: Vec<Source> = paths.into_iter().map(|path| Source::new(Dataset::Meters, path)).collect();
+    let sources: Vec<DataFile> = paths.into_iter().map(|path| DataFile::new(Dataset::Meters, path)).collect();
     let samples_max = request.samples_max.div_ceil(request.owners_max.max(1)).max(1);
     let mut samples = Samples::default();
     let mut owners = Vec::new();
@@ -72,14 +71,14 @@ pub(super) fn load(folder: &Path, request: &Request) -> Result<Pool, DataError> 
     }
     if samples.values.is_empty() {
         let reason = "every household has less than 30 days of readings, or mostly zeros".to_owned();
-        return Err(Source::new(Dataset::Meters, folder.to_owned()).empty(None, reason));
+        return Err(DataFile::new(Dataset::Meters, folder.to_owned()).empty(None, reason));
     }
     left_out.sort_unstable();
     let recorded = samples.values.len();
-    Ok(Pool {
+    Ok(SamplePool {
         shape: Samples::shape(),
         features: samples.features,
-        answers: Answers::Values { of: samples.values, scales: samples.scales },
+        targets: SampleTargets::Values { of: samples.values, scales: samples.scales },
         owners: Some(owners),
         recorded,
         note: (!left_out.is_empty())
@@ -88,12 +87,12 @@ pub(super) fn load(folder: &Path, request: &Request) -> Result<Pool, DataError> 
 }
 
 /// By file: the households that are in it and in no later one, in the order of their names.
-fn last_seen(sources: &[Source]) -> Result<Vec<Vec<String>>, DataError> {
+fn last_seen(sources: &[DataFile]) -> Result<Vec<Vec<String>>, DataError> {
     let mut last: BTreeMap<String, usize> = BTreeMap::new();
     for (number, source) in sources.iter().enumerate() {
         // Lines of one household follow each other.
         let mut latest = String::new();
-        table::owners(source, &COLUMNS, |owner| {
+        series_table::owners(source, &COLUMNS, |owner| {
             if owner != latest {
                 latest = owner.to_owned();
                 last.insert(latest.clone(), number);
@@ -105,9 +104,9 @@ fn last_seen(sources: &[Source]) -> Result<Vec<Vec<String>>, DataError> {
     Ok(households)
 }
 
-/// A reading, and where it is from.
+/// A reading with its file and line.
 #[derive(Debug, Clone, Copy)]
-struct Origin {
+struct SourcedReading {
     reading: Reading,
     file: u32,
     line: u32,
@@ -115,33 +114,38 @@ struct Origin {
 
 /// Adds the readings of a file to those of its households.
 fn collect(
-    sources: &[Source],
+    sources: &[DataFile],
     number: usize,
-    households: &mut BTreeMap<String, Vec<Origin>>,
+    households: &mut BTreeMap<String, Vec<SourcedReading>>,
 ) -> Result<(), DataError> {
-    table::read(&sources[number], &COLUMNS, |line| {
+    series_table::read(&sources[number], &COLUMNS, |line| {
         if let Some(reading) = line.reading(0) {
-            let origin = Origin { reading, file: number as u32, line: line.number as u32 };
+            let origin = SourcedReading { reading, file: number as u32, line: line.number as u32 };
             households.entry(line.owner).or_default().push(origin);
         }
         Ok(())
     })
 }
 
-/// All readings of a household in the order of time; what is said twice counts once.
-fn series(sources: &[Source], owner: &str, mut readings: Vec<Origin>) -> Result<Vec<Reading>, DataError> {
+/// All readings of a household in the order of time; what is recorded twice counts once.
+fn series(
+    sources: &[DataFile],
+    owner: &str,
+    mut readings: Vec<SourcedReading>,
+) -> Result<Vec<Reading>, DataError> {
     readings.sort_by_key(|origin| origin.reading.time_ms);
-    let agree =
-        |a: &Origin, b: &Origin| a.reading.time_ms != b.reading.time_ms || a.reading.value == b.reading.value;
+    let agree = |a: &SourcedReading, b: &SourcedReading| {
+        a.reading.time_ms != b.reading.time_ms || a.reading.value == b.reading.value
+    };
     if let Some([before, found]) = readings.windows(2).find(|pair| !agree(&pair[0], &pair[1])) {
-        let flaw = Flaw::Contradiction {
+        let cause = FormatError::Contradiction {
             owner: owner.to_owned(),
             time: iso_text(found.reading.time_ms),
             found: found.reading.value.to_string(),
             other: format!("{}, line {},", sources[before.file as usize].path().display(), before.line),
             before: before.reading.value.to_string(),
         };
-        return Err(sources[found.file as usize].at_line(u64::from(found.line), flaw));
+        return Err(sources[found.file as usize].at_line(u64::from(found.line), cause));
     }
     readings.dedup_by_key(|origin| origin.reading.time_ms);
     Ok(readings.iter().map(|origin| origin.reading).collect())

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use zip::ZipArchive;
 
-use super::files::{self, BYTES_MAX, Bounded, Source};
-use super::npy::{self, Array};
-use super::{Answers, DataError, Dataset, Flaw, Place, Pool, Request};
+use super::files::{self, BYTES_MAX, Bounded, DataFile};
+use super::npy::{self, NpyArray};
+use super::{DataError, DataRequest, Dataset, FilePosition, FormatError, SamplePool, SampleTargets};
 
 const SIDE: usize = 28;
 const PIXELS: usize = SIDE * SIDE;
@@ -21,24 +21,24 @@ pub(super) fn find(folder: &Path) -> Result<Option<PathBuf>, DataError> {
     Ok(files::find(Dataset::Pathmnist, folder, is_archive)?.into_iter().next())
 }
 
-pub(super) fn load(folder: &Path, request: &Request) -> Result<Pool, DataError> {
+pub(super) fn load(folder: &Path, request: &DataRequest) -> Result<SamplePool, DataError> {
     let path = find(folder)?.ok_or_else(|| files::missing(Dataset::Pathmnist, folder, "pathmnist*.npz"))?;
-    let archive = Source::new(Dataset::Pathmnist, path);
-    let unpack = |error: zip::result::ZipError| archive.at_byte(0, Flaw::Packing(error.to_string()));
+    let archive = DataFile::new(Dataset::Pathmnist, path);
+    let unpack = |error: zip::result::ZipError| archive.at_byte(0, FormatError::Packing(error.to_string()));
     let mut zip = ZipArchive::new(archive.open_archive()?).map_err(unpack)?;
     let names: Vec<String> = zip.file_names().filter_map(|name| Some(name.ok()?.into_owned())).collect();
     let has = |split: &str, what: &str| names.contains(&format!("{split}_{what}.npy"));
-    let absent = |wanted: String| archive.at_byte(0, Flaw::Absent { wanted, found: list(&names) });
+    let absent = |wanted: String| archive.at_byte(0, FormatError::Absent { wanted, found: list(&names) });
     let Some(split) = ["train", "test"].into_iter().find(|split| has(split, "images")) else {
         return Err(absent("train_images.npy or test_images.npy".into()));
     };
     if !has(split, "labels") {
         return Err(absent(format!("{split}_labels.npy")));
     }
-    let mut array = |name: String| -> Result<(Source, Array), DataError> {
-        let member = Source::new(Dataset::Pathmnist, archive.path().join(&name));
+    let mut array = |name: String| -> Result<(DataFile, NpyArray), DataError> {
+        let member = DataFile::new(Dataset::Pathmnist, archive.path().join(&name));
         let content =
-            zip.by_name(&name).map_err(|error| member.at_byte(0, Flaw::Packing(error.to_string())))?;
+            zip.by_name(&name).map_err(|error| member.at_byte(0, FormatError::Packing(error.to_string())))?;
         let bytes = member.all(Bounded { content, left: BYTES_MAX })?;
         let array = npy::parse(&member, bytes)?;
         Ok((member, array))
@@ -48,20 +48,20 @@ pub(super) fn load(folder: &Path, request: &Request) -> Result<Pool, DataError> 
     let recorded = match images.shape[..] {
         [recorded, SIDE, SIDE, CHANNELS] => recorded,
         _ => {
-            let flaw = Flaw::Shape { what: "images", found: images.shape, wanted: "[n, 28, 28, 3]" };
-            return Err(image_source.at_byte(0, flaw));
+            let cause = FormatError::Shape { what: "images", found: images.shape, wanted: "[n, 28, 28, 3]" };
+            return Err(image_source.at_byte(0, cause));
         }
     };
     if labels.values.len() != recorded {
-        let flaw = Flaw::Counts { labels: labels.values.len(), samples: recorded };
-        return Err(label_source.at_byte(labels.head, flaw));
+        let cause = FormatError::Counts { labels: labels.values.len(), samples: recorded };
+        return Err(label_source.at_byte(labels.head, cause));
     }
     if let Some(at) = labels.values.iter().position(|label| u32::from(*label) >= CLASSES) {
-        let flaw = Flaw::Label { found: labels.values[at].to_string(), first: 0, last: CLASSES - 1 };
-        return Err(label_source.at_byte(labels.head + at, flaw));
+        let cause = FormatError::Label { found: labels.values[at].to_string(), first: 0, last: CLASSES - 1 };
+        return Err(label_source.at_byte(labels.head + at, cause));
     }
     if recorded == 0 {
-        return Err(image_source.empty(Some(Place::Byte(0)), "the array holds no image".into()));
+        return Err(image_source.empty(Some(FilePosition::Byte(0)), "the array holds no image".into()));
     }
 
     let levels: Vec<f32> = (0..=u8::MAX).map(|value| (f32::from(value) / 255.0 - 0.5) / 0.5).collect();
@@ -76,10 +76,10 @@ pub(super) fn load(folder: &Path, request: &Request) -> Result<Pool, DataError> 
     }
     let of = chosen.iter().map(|at| u32::from(labels.values[*at])).collect();
     let is_all = split == "train" && recorded == RECORDED_ALL;
-    Ok(Pool {
+    Ok(SamplePool {
         shape: vec![CHANNELS, SIDE, SIDE],
         features,
-        answers: Answers::Classes { of, count: CLASSES },
+        targets: SampleTargets::Classes { of, count: CLASSES },
         owners: None,
         recorded,
         note: (!is_all).then(|| {

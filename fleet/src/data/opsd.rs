@@ -5,11 +5,10 @@ use std::path::{Path, PathBuf};
 use evenhand_node::reading::Reading;
 use evenhand_node::source::time::{TimeFormat, iso_text};
 
-use super::files::{self, Source};
-use super::table::{self, Columns, Quantity};
-use super::windows::{Cut, Samples};
-use super::{Answers, DataError, Dataset, Flaw, Pool, Request};
-use crate::experiment::setup::AsPublished;
+use super::files::{self, DataFile};
+use super::series_table::{self, MeasuredQuantity, SeriesColumns};
+use super::windows::{Samples, WindowCut};
+use super::{AsPublished, DataError, DataRequest, Dataset, FormatError, SamplePool, SampleTargets};
 
 const STEP_MS: i64 = 900_000;
 const DAY: usize = 96;
@@ -19,13 +18,13 @@ const NAMES: [&str; 2] = ["time_series_15min_singleindex.csv", "de_load_15min_op
 const LOADS: [&str; 2] = ["DE_load_actual_entsoe_transparency", "DE_load_MW"];
 
 /// Germany never took a tenth of the highest that is believed.
-const LOAD: Quantity = Quantity { name: "load in MW", low: 0.0, high: 1e6 };
+const LOAD: MeasuredQuantity = MeasuredQuantity { name: "load in MW", low: 0.0, high: 1e6 };
 
-/// What must be said of the other publisher's file, wherever it is used.
+/// The remark beside every figure from the other publisher's file.
 pub(super) const SUBSTITUTE: &str = "German load as SMARD publishes it, not OPSD's revision";
 
 /// Samples are taken at every third point, as the published code does; in the paper's way, from two weeks on.
-const CUT: Cut = Cut { step_s: 900, utc_offset_s: 3600, warm_up: 14 * DAY, stride: 3 };
+const CUT: WindowCut = WindowCut { step_s: 900, utc_offset_s: 3600, warm_up: 14 * DAY, stride: 3 };
 
 /// Rows that the published code leaves out at the beginning.
 const TRIMMED: usize = 100;
@@ -47,10 +46,10 @@ pub(super) fn find(folder: &Path) -> Result<Option<(PathBuf, bool)>, DataError> 
     Ok(None)
 }
 
-pub(super) fn load(folder: &Path, request: &Request) -> Result<Pool, DataError> {
+pub(super) fn load(folder: &Path, request: &DataRequest) -> Result<SamplePool, DataError> {
     let (path, is_substitute) =
         find(folder)?.ok_or_else(|| files::missing(Dataset::Electricity, folder, NAMES[0]))?;
-    let source = Source::new(Dataset::Electricity, path);
+    let source = DataFile::new(Dataset::Electricity, path);
     let readings = read(&source)?;
     let (shape, samples, recorded) = match request.as_published {
         AsPublished::Paper => windows(&readings, request),
@@ -64,10 +63,10 @@ pub(super) fn load(folder: &Path, request: &Request) -> Result<Pool, DataError> 
         let reason = format!("{} readings, and the first sample comes after {before}", readings.len());
         return Err(source.empty(None, reason));
     }
-    Ok(Pool {
+    Ok(SamplePool {
         shape,
         features: samples.features,
-        answers: Answers::Values { of: samples.values, scales: samples.scales },
+        targets: SampleTargets::Values { of: samples.values, scales: samples.scales },
         owners: None,
         recorded,
         note: is_substitute.then(|| SUBSTITUTE.to_owned()),
@@ -75,14 +74,14 @@ pub(super) fn load(folder: &Path, request: &Request) -> Result<Pool, DataError> 
 }
 
 /// All readings in the order of time. A time names the beginning of an interval in the file, and its end here.
-fn read(source: &Source) -> Result<Vec<Reading>, DataError> {
-    let columns = Columns { owner: None, time: &["utc_timestamp"], value: &LOADS, quantity: LOAD };
+fn read(source: &DataFile) -> Result<Vec<Reading>, DataError> {
+    let columns = SeriesColumns { owner: None, time: &["utc_timestamp"], value: &LOADS, quantity: LOAD };
     let mut readings: Vec<Reading> = Vec::new();
-    table::read(source, &columns, |line| {
+    series_table::read(source, &columns, |line| {
         let Some(reading) = line.reading(STEP_MS) else { return Ok(()) };
         if let Some(last) = readings.last().filter(|last| last.time_ms >= reading.time_ms) {
             let text = format!("time does not advance after {}", iso_text(last.time_ms - STEP_MS));
-            return Err(source.at_line(line.number, Flaw::Csv(text)));
+            return Err(source.at_line(line.number, FormatError::Csv(text)));
         }
         readings.push(reading);
         Ok(())
@@ -91,7 +90,7 @@ fn read(source: &Source) -> Result<Vec<Reading>, DataError> {
 }
 
 /// The paper's way: what a node with the shipped network would see, normalised by what was known at the time.
-fn windows(readings: &[Reading], request: &Request) -> (Vec<usize>, Samples, usize) {
+fn windows(readings: &[Reading], request: &DataRequest) -> (Vec<usize>, Samples, usize) {
     let recorded = CUT.take(readings, usize::MAX, |_| false, &mut Samples::default());
     let mut chosen = request.choose(recorded).into_iter().peekable();
     let mut samples = Samples::default();
@@ -100,7 +99,7 @@ fn windows(readings: &[Reading], request: &Request) -> (Vec<usize>, Samples, usi
 }
 
 /// The published code's way: 13 earlier loads, normalised by the whole series, which looks ahead.
-fn as_the_code(readings: &[Reading], request: &Request) -> (Vec<usize>, Samples, usize) {
+fn as_the_code(readings: &[Reading], request: &DataRequest) -> (Vec<usize>, Samples, usize) {
     let readings = &readings[TRIMMED.min(readings.len())..];
     let count = readings.len().max(1) as f64;
     let mean = readings.iter().map(|reading| reading.value).sum::<f64>() / count;

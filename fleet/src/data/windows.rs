@@ -1,4 +1,4 @@
-//! A recorded series as samples, made by the node's own window: what it would have trained on.
+//! Samples of a recorded series, cut by the node's own window.
 
 use evenhand_models::Targets;
 use evenhand_node::reading::Reading;
@@ -21,9 +21,9 @@ impl Samples {
     }
 }
 
-/// How a series is cut.
+/// The cut of a series into samples.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Cut {
+pub(super) struct WindowCut {
     pub(super) step_s: u32,
     pub(super) utc_offset_s: i32,
     /// Readings before the first sample: until the running normalisation is settled.
@@ -32,9 +32,9 @@ pub(super) struct Cut {
     pub(super) stride: usize,
 }
 
-impl Cut {
-    /// Goes through the series as a node would, up to sample `samples_max`, and keeps those whose numbers `keep` names; how
-    /// many there were.
+impl WindowCut {
+    /// Reads the series as a node would, up to sample `samples_max`, and stores the samples whose numbers `keep` accepts;
+    /// returns how many there were.
     pub(super) fn take(
         &self,
         readings: &[Reading],

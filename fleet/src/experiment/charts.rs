@@ -2,10 +2,11 @@
 
 use super::estimate::Estimate;
 use super::measure::{Measure, score_name};
-use super::record::Record;
-use super::setup::{Contender, Setup};
-use super::table::{Row, Table};
-use crate::paper::published;
+use super::published_figures;
+use super::record::TrialRecord;
+use super::setup::Setup;
+use super::table::{ResultTable, TableRow};
+use super::variant::Variant;
 use crate::report::plot::{Anchor, Frame, HEIGHT, Scale, Svg, WIDTH, extent, signed};
 
 const ROW: f64 = 26.0;
@@ -19,31 +20,31 @@ const TAG_HEIGHT: f64 = 15.0;
 /// More dots than these are drawn smaller.
 const DOTS_MAX: usize = 100;
 
-/// One strategy and its trials.
-pub(crate) struct Entry<'a> {
+/// One variant and its trials.
+pub(crate) struct VariantTrials<'a> {
     pub(crate) setup: &'a Setup,
-    pub(crate) seen: Vec<&'a Record>,
+    pub(crate) records: Vec<&'a TrialRecord>,
 }
 
-impl Entry<'_> {
-    fn contender(&self) -> Contender {
-        self.setup.contender
+impl VariantTrials<'_> {
+    fn variant(&self) -> Variant {
+        self.setup.variant
     }
 
     fn class(&self) -> String {
-        format!("c{}", self.contender().position())
+        format!("c{}", self.variant().position())
     }
 
     fn estimate(&self, measure: Measure) -> Option<Estimate> {
-        Estimate::of(self.seen.iter().map(|record| measure.of(record)))
+        Estimate::of(self.records.iter().map(|record| measure.of(record)))
     }
 }
 
 /// A correlation of every strategy with its standard error; −1 to 1, or less where all are positive.
-pub(crate) fn correlations(id: &str, entries: &[Entry<'_>], measure: Measure, title: &str) -> String {
+pub(crate) fn correlations(id: &str, entries: &[VariantTrials<'_>], measure: Measure, title: &str) -> String {
     let estimates: Vec<Option<Estimate>> = entries.iter().map(|entry| entry.estimate(measure)).collect();
     let shown: Vec<String> = (entries.iter().zip(&estimates))
-        .map(|(entry, estimate)| format!("{} {}", entry.contender().label(), words(estimate.as_ref())))
+        .map(|(entry, estimate)| format!("{} {}", entry.variant().label(), words(estimate.as_ref())))
         .collect();
     let height = TOP + ROW * entries.len() as f64 + 42.0;
     let mut svg = Svg::new(id, (WIDTH, height), title, &format!("{}.", shown.join("; ")));
@@ -58,9 +59,9 @@ pub(crate) fn correlations(id: &str, entries: &[Entry<'_>], measure: Measure, ti
     svg.text("name", (right, bottom + 36.0), Anchor::End, "ρ; 1 is perfectly fair");
     for (row, (entry, estimate)) in entries.iter().zip(&estimates).enumerate() {
         let y = TOP + ROW * (row as f64 + 0.5);
-        let (label, class) = (entry.contender().label(), entry.class());
+        let (label, class) = (entry.variant().label(), entry.class());
         svg.text("name", (left - 12.0, y + 4.0), Anchor::End, label);
-        if let Some(published) = published::value(entry.setup, measure) {
+        if let Some(published) = published_figures::value(entry.setup, measure) {
             let x = axis.at(published);
             svg.line("mark-published", (x, y - 9.0), (x, y + 9.0));
         }
@@ -84,10 +85,10 @@ fn words(estimate: Option<&Estimate>) -> String {
 }
 
 /// The online score over the rounds, mean over nodes and trials, one line a strategy.
-pub(crate) fn curves(id: &str, entries: &[Entry<'_>]) -> String {
+pub(crate) fn curves(id: &str, entries: &[VariantTrials<'_>]) -> String {
     let width = 2.0 * WIDTH;
     let score = entries.first().map_or("score", |entry| score_name(entry.setup.dataset));
-    let lines: Vec<Vec<(f64, f64)>> = entries.iter().map(|entry| mean_curve(&entry.seen)).collect();
+    let lines: Vec<Vec<(f64, f64)>> = entries.iter().map(|entry| mean_curve(&entry.records)).collect();
     let points = || lines.iter().flatten();
     let mut svg = Svg::new(
         id,
@@ -103,8 +104,8 @@ pub(crate) fn curves(id: &str, entries: &[Entry<'_>]) -> String {
     frame.draw(&mut svg, "round", &format!("online {score}"));
     let mut tags = Vec::new();
     for (entry, line) in entries.iter().zip(&lines).filter(|(_, line)| !line.is_empty()) {
-        let (class, label) = (entry.class(), entry.contender().label());
-        let style = if entry.contender().is_ours() { "" } else { " theirs" };
+        let (class, label) = (entry.class(), entry.variant().label());
+        let style = if entry.variant().is_ours() { "" } else { " theirs" };
         let places = line.iter().map(|&(round, value)| frame.at(round, value));
         svg.polyline(&format!("curve{style} {class}"), places, Some(label));
         let last = line[line.len() - 1];
@@ -120,10 +121,10 @@ pub(crate) fn curves(id: &str, entries: &[Entry<'_>]) -> String {
 }
 
 /// The mean over trials of each round; rounds that no trial has are left out.
-fn mean_curve(seen: &[&Record]) -> Vec<(f64, f64)> {
-    let rounds = seen.iter().map(|record| record.curve.scores.len()).max().unwrap_or(0);
+fn mean_curve(records: &[&TrialRecord]) -> Vec<(f64, f64)> {
+    let rounds = records.iter().map(|record| record.curve.scores.len()).max().unwrap_or(0);
     let of_round = |round: usize| {
-        let values = seen.iter().map(|record| record.curve.scores.get(round).copied().flatten());
+        let values = records.iter().map(|record| record.curve.scores.get(round).copied().flatten());
         Some(((round + 1) as f64, Estimate::of(values)?.mean))
     };
     (0..rounds).filter_map(of_round).collect()
@@ -150,8 +151,8 @@ fn quantile(values: impl Iterator<Item = f64>, share: f64) -> Option<f64> {
 }
 
 /// The rows of a table, fairness against equality; a line joins them in their order.
-pub(crate) fn trade_off(id: &str, table: &Table, (fairness, equality): (usize, usize)) -> String {
-    let point = |row: &Row| {
+pub(crate) fn trade_off(id: &str, table: &ResultTable, (fairness, equality): (usize, usize)) -> String {
+    let point = |row: &TableRow| {
         let (y, x) = (row.cells[fairness].estimate.clone()?, row.cells[equality].estimate.clone()?);
         Some((row.name.clone(), x, y))
     };
@@ -180,24 +181,27 @@ pub(crate) fn trade_off(id: &str, table: &Table, (fairness, equality): (usize, u
     svg.finish()
 }
 
-/// What the nodes of one strategy got, against ζ.
+/// What is plotted against ζ.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Got {
+pub(crate) enum NodeMeasure {
     Loss,
     Staleness,
 }
 
 /// Every node of every trial of a strategy against ζ.
-pub(crate) fn against_zeta(id: &str, entry: &Entry<'_>, got: Got) -> String {
-    let (title, y_name, measure) = match got {
-        Got::Loss => (
+pub(crate) fn against_zeta(id: &str, entry: &VariantTrials<'_>, plotted: NodeMeasure) -> String {
+    let (title, y_name, measure) = match plotted {
+        NodeMeasure::Loss => (
             "Online loss against data quality",
             "mean online loss, less that of all nodes of the trial",
             Measure::RhoLoss,
         ),
-        Got::Staleness => ("Staleness against data quality", "mean staleness, rounds", Measure::RhoStaleness),
+        NodeMeasure::Staleness => {
+            ("Staleness against data quality", "mean staleness, rounds", Measure::RhoStaleness)
+        }
     };
-    let dots: Vec<(f64, f64, String)> = entry.seen.iter().flat_map(|record| dots(record, got)).collect();
+    let dots: Vec<(f64, f64, String)> =
+        entry.records.iter().flat_map(|record| dots(record, plotted)).collect();
     let rho = words(entry.estimate(measure).as_ref());
     let description = format!("{} dots, one a node and trial; ρ = {rho}.", dots.len());
     let mut svg = Svg::new(id, (WIDTH, HEIGHT), title, &description);
@@ -213,15 +217,15 @@ pub(crate) fn against_zeta(id: &str, entry: &Entry<'_>, got: Got) -> String {
     svg.finish()
 }
 
-/// ζ, what was got, and the name of every node of a trial. Losses of different trials are on different data, so only
+/// ζ, the plotted value, and the name of every node of a trial. Losses of different trials are on different data, so only
 /// their differences can be put into one plot.
-fn dots(record: &Record, got: Got) -> impl Iterator<Item = (f64, f64, String)> {
+fn dots(record: &TrialRecord, measure: NodeMeasure) -> impl Iterator<Item = (f64, f64, String)> {
     let nodes = &record.figures.nodes;
     let mean = nodes.iter().map(|node| node.online_loss).sum::<f64>() / nodes.len().max(1) as f64;
     nodes.iter().map(move |node| {
-        let value = match got {
-            Got::Loss => node.online_loss - mean,
-            Got::Staleness => node.mean_staleness,
+        let value = match measure {
+            NodeMeasure::Loss => node.online_loss - mean,
+            NodeMeasure::Staleness => node.mean_staleness,
         };
         (node.zeta, value, format!("{} (ζ = {:.2}), seed {}", node.id, node.zeta, record.setup.seed))
     })

@@ -1,12 +1,12 @@
-//! What tables and plots show of a trial.
+//! Measures of a trial, as tables and plots show them.
 
 use evenhand_fairness::measures::{Summary, pearson};
 
-use super::record::Record;
+use super::record::TrialRecord;
 use crate::data::Dataset;
 use crate::outcome::Figures;
 
-/// One number of a trial.
+/// One measure of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Measure {
     /// Pearson of ζ with the online loss.
@@ -36,7 +36,7 @@ pub enum Measure {
 }
 
 impl Measure {
-    /// What an experiment's table shows.
+    /// The measures of an experiment's table.
     pub const SHOWN: [Self; 9] = [
         Self::RhoLoss,
         Self::RhoStaleness,
@@ -50,7 +50,7 @@ impl Measure {
     ];
 
     /// The number in one trial, where it has one.
-    pub fn of(self, record: &Record) -> Option<f64> {
+    pub fn of(self, record: &TrialRecord) -> Option<f64> {
         let figures = &record.figures;
         let online = |part: fn(Summary) -> f64| score(figures).map(part);
         match self {
@@ -60,7 +60,7 @@ impl Measure {
             Self::OnlineMin => online(|score| score.min),
             Self::OnlineMax => online(|score| score.max),
             Self::OnlineStd => online(|score| score.std),
-            // Who never explores has no end of it.
+            // A strategy that never explores has no end of it.
             Self::TAlpha => figures.t_alpha.filter(|&round| round > 0).map(f64::from),
             Self::Recall => figures.recall,
             Self::RhoStanding => rho_standing(figures),
@@ -89,7 +89,7 @@ impl Measure {
         }
     }
 
-    /// What it is, in a sentence's middle.
+    /// Its description, for the middle of a sentence.
     pub fn words(self, dataset: Dataset) -> String {
         let score = score_name(dataset);
         match self {
@@ -108,7 +108,7 @@ impl Measure {
         }
     }
 
-    /// Decimals that it is worth.
+    /// Decimals that are shown.
     pub fn decimals(self) -> usize {
         match self {
             Self::TAlpha | Self::SecondsTraining | Self::Seconds => 1,
@@ -132,12 +132,7 @@ pub fn score(figures: &Figures) -> Option<Summary> {
     figures.online_accuracy.or(figures.online_mape)
 }
 
-/// What [`score`] is on a data set.
+/// The name of [`score`] on a data set.
 pub fn score_name(dataset: Dataset) -> &'static str {
-    if has_classes(dataset) { "accuracy" } else { "MAPE" }
-}
-
-/// Whether its answers are classes, and so right or wrong.
-pub fn has_classes(dataset: Dataset) -> bool {
-    !matches!(dataset, Dataset::Electricity | Dataset::Meters)
+    if dataset.has_classes() { "accuracy" } else { "MAPE" }
 }

@@ -1,38 +1,29 @@
 //! The paper's experiments: one setup, many trials.
 //!
-//! Flags ([`args`]) make setups ([`setup`], with the settings of the paper in [`published`]); the [`runner`] runs the
-//! trials that are missing and keeps a [`record`] of each; a [`table`] asks them for each [`measure`] and gets an
-//! [`estimate`]; [`summary`] is the JSON object and [`page`] the HTML report.
+//! A [`setup`] (with the settings of the paper in [`published_settings`]) becomes a [`trial`]; the [`runner`] runs the
+//! trials that are missing and stores a [`record`] of each; a [`table`] asks them for each [`measure`] and gets an
+//! [`estimate`]; [`summary`] is the JSON object and [`page`] the HTML report; [`paper`] has the paper's tables.
 
-pub mod args;
 mod charts;
-pub mod command;
-pub mod contender;
+pub mod comparison;
+mod error;
 pub mod estimate;
+mod federation;
+mod labels;
 pub mod measure;
-pub(crate) mod names;
 pub mod page;
+pub mod paper;
+mod pool_cache;
 pub mod progress;
-pub mod published;
+pub mod published_figures;
+pub mod published_settings;
 pub mod record;
 pub mod runner;
 pub mod setup;
-mod shelf;
+pub mod setup_check;
 pub mod summary;
 pub mod table;
 pub mod trial;
+pub mod variant;
 
-pub use args::ExperimentArgs;
-pub use command::run;
-
-/// How to use the command, by example.
-pub const HELP: &str = "\
-Examples:
-  evenhand-fleet experiment                              all strategies, made-up data
-  evenhand-fleet experiment --dataset mnist --data DIR   MNIST with feature noise
-  evenhand-fleet experiment --dataset mnist --data DIR --corruption label-noise \\
-      --strategy evenhand,evenhand-credit,fedavg --trials 10
-
-Every finished trial is a file in --out: Ctrl-C loses only the trials under way, and the same
-command goes on.
-Figures are means ± standard errors over trials; – is what a strategy does not have.";
+pub use error::ExperimentError;

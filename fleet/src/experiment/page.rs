@@ -1,21 +1,21 @@
 //! The report of experiments: one HTML file that needs nothing but itself.
 
-use super::charts::{self, Entry, Got};
-use super::command::{plan, repeat, title};
+use super::charts::{self, NodeMeasure, VariantTrials};
+use super::comparison::{repeat_command, table_plan, title};
+use super::labels::number_label;
 use super::measure::{Measure, score_name};
-use super::names::number_label;
-use super::runner::Records;
+use super::runner::TrialRecords;
 use super::setup::Setup;
-use super::table::{Table, seeds};
+use super::table::{ResultTable, seeds};
 use crate::report::STYLE;
 use crate::report::plot::{escaped, put};
 
 /// The page of one experiment: `setups` has one a strategy.
-pub fn experiment(setups: &[Setup], trials: u64, records: &Records) -> String {
+pub fn experiment(setups: &[Setup], trials: u64, records: &TrialRecords) -> String {
     let heading = setups.first().map_or(String::new(), title);
     let mut page = opened(&heading);
     put(&mut page, format_args!("<p class=\"lead\">{}</p>\n", lead(setups, trials, records)));
-    let table = plan(setups).answer(records, trials);
+    let table = table_plan(setups).fill(records, trials);
     page.push_str("<h2>All figures</h2>\n<p class=\"say\">Mean ± standard error over trials.</p>\n");
     page.push_str(&table.html());
     plots(&mut page, "x", setups, trials, records);
@@ -26,10 +26,10 @@ pub fn experiment(setups: &[Setup], trials: u64, records: &Records) -> String {
 /// The page of several tables, then plots of every experiment behind them.
 pub fn paper(
     heading: &str,
-    tables: &[Table],
+    tables: &[ResultTable],
     groups: &[Vec<Setup>],
     trials: u64,
-    records: &Records,
+    records: &TrialRecords,
 ) -> String {
     let mut page = opened(heading);
     put(
@@ -56,9 +56,10 @@ pub fn paper(
     close(page)
 }
 
-fn plots(page: &mut String, id: &str, setups: &[Setup], trials: u64, records: &Records) {
-    let seen = |setup| seeds(setup, trials).filter_map(|setup| records.get(&setup)).collect();
-    let entries: Vec<Entry<'_>> = setups.iter().map(|setup| Entry { setup, seen: seen(setup) }).collect();
+fn plots(page: &mut String, id: &str, setups: &[Setup], trials: u64, records: &TrialRecords) {
+    let records_of = |setup| seeds(setup, trials).filter_map(|setup| records.get(&setup)).collect();
+    let entries: Vec<VariantTrials<'_>> =
+        setups.iter().map(|setup| VariantTrials { setup, records: records_of(setup) }).collect();
     let Some(first) = entries.first() else { return };
     let score = score_name(first.setup.dataset);
     page.push_str("<h3>Fairness</h3>\n");
@@ -85,17 +86,17 @@ fn plots(page: &mut String, id: &str, setups: &[Setup], trials: u64, records: &R
         &charts::curves(&format!("{id}-curves"), &entries),
         " class=\"wide\"",
     );
-    let Some(ours) = entries.iter().find(|entry| entry.setup.contender.is_ours()) else { return };
-    let label = ours.setup.contender.label();
+    let Some(ours) = entries.iter().find(|entry| entry.setup.variant.is_ours()) else { return };
+    let label = ours.setup.variant.label();
     put(page, format_args!("<h3>Every node, by {label}</h3>\n<div class=\"pair\">\n"));
-    let lost = charts::against_zeta(&format!("{id}-zeta-loss"), ours, Got::Loss);
+    let lost = charts::against_zeta(&format!("{id}-zeta-loss"), ours, NodeMeasure::Loss);
     figure(page, "Online loss against data quality", &lost, "");
-    let waited = charts::against_zeta(&format!("{id}-zeta-wait"), ours, Got::Staleness);
+    let waited = charts::against_zeta(&format!("{id}-zeta-wait"), ours, NodeMeasure::Staleness);
     figure(page, "Staleness against data quality", &waited, "");
     page.push_str("</div>\n");
 }
 
-fn lead(setups: &[Setup], trials: u64, records: &Records) -> String {
+fn lead(setups: &[Setup], trials: u64, records: &TrialRecords) -> String {
     let Some(first) = setups.first() else { return String::new() };
     let (nodes, rounds, strategies) = (first.nodes, first.rounds, setups.len());
     let words = if strategies == 1 { "strategy" } else { "strategies" };
@@ -124,7 +125,7 @@ fn settings(page: &mut String, setups: &[Setup], trials: u64) {
             format_args!("<div><dt>{}</dt><dd>{}</dd></div>\n", name.replace('-', " "), number_label(&value)),
         );
     }
-    let command = escaped(&repeat(setups, trials));
+    let command = escaped(&repeat_command(setups, trials));
     put(page, format_args!("</dl>\n<p class=\"repeat\">To repeat this: <code>{command}</code></p>\n"));
 }
 

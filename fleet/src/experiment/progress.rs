@@ -1,81 +1,82 @@
-//! How far many trials are, and how long they will take.
+//! Progress of many trials, with an estimate of the time left.
 
 use std::collections::HashMap;
 use std::io::Write;
 use std::path::PathBuf;
 
-use super::names::value_name;
-use super::record::Record;
-use super::runner::Records;
-use super::setup::{Contender, Setup};
+use super::record::TrialRecord;
+use super::runner::TrialRecords;
+use super::setup::Setup;
+use super::variant::Variant;
 use crate::data::Dataset;
-use crate::progress::Style;
+use crate::names::value_name;
+use crate::sim::progress::ProgressStyle;
 
 /// Seconds between two lines of a log.
 const QUIET_SECONDS: f64 = 15.0;
 const BAR: usize = 20;
 
-/// Shows how far many trials are.
+/// The progress of many trials.
 #[derive(Debug)]
-pub struct Progress<W> {
+pub struct TrialProgress<W> {
     out: W,
-    style: Style,
+    style: ProgressStyle,
     begun: std::time::Instant,
     last_line: Option<f64>,
-    ledger: Ledger,
+    estimate: ProgressEstimate,
 }
 
-impl<W: Write> Progress<W> {
-    /// Writes to `out`; what cannot be written is not missed.
-    pub fn new(out: W, style: Style) -> Self {
+impl<W: Write> TrialProgress<W> {
+    /// Progress on `out`; write errors are ignored.
+    pub fn new(out: W, style: ProgressStyle) -> Self {
         let begun = std::time::Instant::now();
-        Self { out, style, begun, last_line: None, ledger: Ledger::default() }
+        Self { out, style, begun, last_line: None, estimate: ProgressEstimate::default() }
     }
 
-    /// Takes in what is done already and what is to do.
-    pub fn start(&mut self, records: &Records, missing: &[&Setup], jobs: usize) {
-        self.ledger = Ledger::new(records.iter(), missing, jobs);
-        let (done, wanted) = (self.ledger.done, self.ledger.wanted);
+    /// Shows what is done already and what is to do.
+    pub fn start(&mut self, records: &TrialRecords, missing: &[&Setup], jobs: usize) {
+        self.estimate = ProgressEstimate::new(records.iter(), missing, jobs);
+        let (done, wanted) = (self.estimate.done, self.estimate.wanted);
         match self.style {
-            Style::Silent => {}
+            ProgressStyle::Silent => {}
             _ if done > 0 => self.line(&format!("{done} of {wanted} trials are done already")),
             _ if wanted == 1 => self.line("1 trial"),
             _ => self.line(&format!("{wanted} trials, {} at the same time", jobs.clamp(1, wanted.max(1)))),
         }
     }
 
-    /// A running trial has done a round, `seconds` after it began.
+    /// Shows a closed round of a running trial, `seconds` after it began.
     pub fn round(&mut self, setup: &Setup, round: u32, seconds: f64) {
-        self.ledger.round(setup, round, seconds);
-        if let Style::Live { coloured } = self.style {
+        self.estimate.round(setup, round, seconds);
+        if let ProgressStyle::Live { coloured } = self.style {
             let (on, off) = if coloured { ("\x1b[36m", "\x1b[0m") } else { ("", "") };
-            let full = (BAR as f64 * self.ledger.share()) as usize;
+            let full = (BAR as f64 * self.estimate.share()) as usize;
             let bar = format!("{}{}", "━".repeat(full.min(BAR)), "╌".repeat(BAR.saturating_sub(full)));
-            let text = format!("{on}{bar}{off} {}", self.ledger.text());
+            let text = format!("{on}{bar}{off} {}", self.estimate.text());
             let _ = write!(self.out, "\r\x1b[?7l{text}\x1b[K\x1b[?7h");
             let _ = self.out.flush();
         }
     }
 
-    /// A trial is done.
-    pub fn trial(&mut self, record: &Record) {
-        self.ledger.trial(record);
+    /// Shows a finished trial.
+    pub fn trial(&mut self, record: &TrialRecord) {
+        self.estimate.trial(record);
         let now = self.begun.elapsed().as_secs_f64();
         let due = self.last_line.is_none_or(|last| now - last >= QUIET_SECONDS);
-        if self.style == Style::Plain && (due || self.ledger.done == self.ledger.wanted) {
+        if self.style == ProgressStyle::Plain && (due || self.estimate.done == self.estimate.wanted) {
             self.last_line = Some(now);
-            self.line(&self.ledger.text());
+            self.line(&self.estimate.text());
         }
     }
 
-    /// A trial has no figures; why is told at the end.
+    /// Counts a failed trial; its cause is printed at the end.
     pub fn failed(&mut self, setup: &Setup) {
-        self.ledger.failed(setup);
+        self.estimate.failed(setup);
     }
 
     /// Clears the line, so that what follows starts on an empty one.
     pub fn finish(&mut self) {
-        if let Style::Live { .. } = self.style {
+        if let ProgressStyle::Live { .. } = self.style {
             let _ = write!(self.out, "\r\x1b[K");
             let _ = self.out.flush();
         }
@@ -86,39 +87,39 @@ impl<W: Write> Progress<W> {
     }
 }
 
-/// What is known about the time of trials. Without a clock: it is told.
+/// An estimate of the time of trials; seconds are passed in, it has no clock.
 #[derive(Debug, Default)]
-struct Ledger {
+struct ProgressEstimate {
     wanted: usize,
     done: usize,
     jobs: usize,
     rounds_at_start: f64,
     /// Rounds to do, by cost class.
-    left: HashMap<Class, f64>,
+    left: HashMap<CostClass, f64>,
     /// Seconds and rounds of trials that are done.
-    spent: HashMap<Class, (f64, f64)>,
-    running: HashMap<PathBuf, (Class, f64, f64)>,
+    spent: HashMap<CostClass, (f64, f64)>,
+    running: HashMap<PathBuf, (CostClass, f64, f64)>,
     latest: String,
 }
 
 /// Trials that cost about the same a round.
-type Class = (Dataset, Contender);
+type CostClass = (Dataset, Variant);
 
-impl Ledger {
-    fn new<'a>(done: impl Iterator<Item = &'a Record>, missing: &[&Setup], jobs: usize) -> Self {
-        let mut ledger = Self { jobs: jobs.max(1), ..Default::default() };
+impl ProgressEstimate {
+    fn new<'a>(done: impl Iterator<Item = &'a TrialRecord>, missing: &[&Setup], jobs: usize) -> Self {
+        let mut estimate = Self { jobs: jobs.max(1), ..Default::default() };
         for record in done {
-            ledger.spend(record);
+            estimate.spend(record);
         }
         for setup in missing {
-            *ledger.left.entry(class(setup)).or_default() += f64::from(setup.rounds);
+            *estimate.left.entry(class(setup)).or_default() += f64::from(setup.rounds);
         }
-        ledger.wanted = ledger.done + missing.len();
-        ledger.rounds_at_start = ledger.left.values().sum();
-        ledger
+        estimate.wanted = estimate.done + missing.len();
+        estimate.rounds_at_start = estimate.left.values().sum();
+        estimate
     }
 
-    fn spend(&mut self, record: &Record) {
+    fn spend(&mut self, record: &TrialRecord) {
         self.done += 1;
         let spent = self.spent.entry(class(&record.setup)).or_default();
         spent.0 += record.seconds;
@@ -131,30 +132,30 @@ impl Ledger {
         self.latest = format!(
             "{}, {}, seed {}: {round}",
             value_name(&setup.dataset),
-            setup.contender.label(),
+            setup.variant.label(),
             setup.seed
         );
     }
 
     fn failed(&mut self, setup: &Setup) {
-        self.forget(setup);
+        self.drop_rounds(setup);
         self.wanted -= 1;
     }
 
-    fn forget(&mut self, setup: &Setup) {
+    fn drop_rounds(&mut self, setup: &Setup) {
         self.running.remove(&setup.path());
         if let Some(left) = self.left.get_mut(&class(setup)) {
             *left -= f64::from(setup.rounds);
         }
     }
 
-    fn trial(&mut self, record: &Record) {
-        self.forget(&record.setup);
+    fn trial(&mut self, record: &TrialRecord) {
+        self.drop_rounds(&record.setup);
         self.spend(record);
         self.latest = format!(
             "{}, {}, seed {}: {:.1} s",
             value_name(&record.setup.dataset),
-            record.setup.contender.label(),
+            record.setup.variant.label(),
             record.setup.seed,
             record.seconds
         );
@@ -196,11 +197,11 @@ impl Ledger {
     }
 }
 
-fn class(setup: &Setup) -> Class {
-    (setup.dataset, setup.contender)
+fn class(setup: &Setup) -> CostClass {
+    (setup.dataset, setup.variant)
 }
 
-/// Seconds as people say them.
+/// Seconds in words.
 pub fn duration(seconds: f64) -> String {
     match seconds.max(0.0).round() as u64 {
         s if s < 100 => format!("{s} s"),
@@ -212,45 +213,45 @@ pub fn duration(seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::corruption::Corruption;
-    use crate::experiment::setup::AsPublished;
+    use crate::data::AsPublished;
+    use crate::scenario::Corruption;
 
-    fn setup(contender: Contender, seed: u64) -> Setup {
+    fn setup(variant: Variant, seed: u64) -> Setup {
         let (dataset, corruption) = (Dataset::Mnist, Corruption::FeatureNoise);
-        Setup { rounds: 100, ..Setup::published(dataset, corruption, contender, AsPublished::Paper, seed) }
+        Setup { rounds: 100, ..Setup::published(dataset, corruption, variant, AsPublished::Paper, seed) }
     }
 
-    fn ledger(jobs: usize) -> Ledger {
-        let setups = [(Contender::Evenhand, 1), (Contender::Fedavg, 1), (Contender::Evenhand, 2)];
-        let setups = setups.map(|(contender, seed)| setup(contender, seed));
-        Ledger::new(std::iter::empty(), &setups.each_ref(), jobs)
+    fn estimate(jobs: usize) -> ProgressEstimate {
+        let setups = [(Variant::Evenhand, 1), (Variant::Fedavg, 1), (Variant::Evenhand, 2)];
+        let setups = setups.map(|(variant, seed)| setup(variant, seed));
+        ProgressEstimate::new(std::iter::empty(), &setups.each_ref(), jobs)
     }
 
     #[test]
     fn time_left_is_that_of_the_rounds_to_come_at_the_speed_of_their_kind() {
-        let mut ledger = ledger(1);
-        assert_eq!(ledger.seconds_left(), None);
+        let mut estimate = estimate(1);
+        assert_eq!(estimate.seconds_left(), None);
         // 2 s a round: 50 rounds of this trial and 100 of its like; for FedAvg nothing better is known.
-        ledger.round(&setup(Contender::Evenhand, 1), 50, 100.0);
-        assert_eq!(ledger.seconds_left(), Some(500.0));
+        estimate.round(&setup(Variant::Evenhand, 1), 50, 100.0);
+        assert_eq!(estimate.seconds_left(), Some(500.0));
         // FedAvg turns out to need 1 s a round, and has 90 left.
-        ledger.round(&setup(Contender::Fedavg, 1), 10, 10.0);
-        assert_eq!(ledger.seconds_left(), Some(390.0));
-        assert!((ledger.share() - 0.2).abs() < 1e-12, "60 of 300 rounds");
+        estimate.round(&setup(Variant::Fedavg, 1), 10, 10.0);
+        assert_eq!(estimate.seconds_left(), Some(390.0));
+        assert!((estimate.share() - 0.2).abs() < 1e-12, "60 of 300 rounds");
     }
 
     #[test]
     fn trials_at_the_same_time_share_the_time_left() {
-        let mut ledger = ledger(2);
-        ledger.round(&setup(Contender::Evenhand, 1), 50, 100.0);
-        assert_eq!(ledger.seconds_left(), Some(250.0));
-        assert!(ledger.text().starts_with("0 of 3 trials done, about 4 min left"), "{}", ledger.text());
+        let mut estimate = estimate(2);
+        estimate.round(&setup(Variant::Evenhand, 1), 50, 100.0);
+        assert_eq!(estimate.seconds_left(), Some(250.0));
+        assert!(estimate.text().starts_with("0 of 3 trials done, about 4 min left"), "{}", estimate.text());
     }
 
-    fn shown(style: Style) -> String {
-        let (mut out, setup) = (Vec::new(), setup(Contender::Gog, 1));
-        let mut progress = Progress::new(&mut out, style);
-        progress.start(&Records::default(), &[&setup], 2);
+    fn shown(style: ProgressStyle) -> String {
+        let (mut out, setup) = (Vec::new(), setup(Variant::Gog, 1));
+        let mut progress = TrialProgress::new(&mut out, style);
+        progress.start(&TrialRecords::default(), &[&setup], 2);
         progress.round(&setup, 25, 50.0);
         progress.finish();
         String::from_utf8(out).expect("text")
@@ -258,16 +259,16 @@ mod tests {
 
     #[test]
     fn a_terminal_sees_one_line_and_a_log_a_line_now_and_then() {
-        let live = shown(Style::Live { coloured: false });
+        let live = shown(ProgressStyle::Live { coloured: false });
         assert!(live.contains("━━━━━╌") && live.contains("0 of 1 trials done, about 3 min left"), "{live:?}");
         assert!(
             live.contains("mnist, GoG, seed 1: round 25 of 100") && !live.contains("\x1b[36m"),
             "{live:?}"
         );
         assert!(live.ends_with("\r\x1b[K"));
-        assert!(shown(Style::Live { coloured: true }).contains("\x1b[36m"));
-        assert_eq!(shown(Style::Plain), "1 trial\n");
-        assert_eq!(shown(Style::Silent), "");
+        assert!(shown(ProgressStyle::Live { coloured: true }).contains("\x1b[36m"));
+        assert_eq!(shown(ProgressStyle::Plain), "1 trial\n");
+        assert_eq!(shown(ProgressStyle::Silent), "");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! One finished trial on disk.
+//! The record of a finished trial on disk.
 
 use std::fs;
 use std::io::{self, Write};
@@ -6,42 +6,43 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use evenhand_fairness::measures::Summary;
+use evenhand_protocol::exit::Exit;
 use serde::{Deserialize, Serialize};
 
 use super::setup::Setup;
-use crate::data::{Dataset, Pool};
+use crate::data::{Dataset, SamplePool};
 use crate::outcome::{Figures, Outcome, Round};
 
 /// Changes when the same setup would yield other figures: records of another number must not be mixed with ours.
 pub const FORMAT: u16 = 2;
 
-/// A finished trial: what was asked, what was seen, and how long it took.
+/// A finished trial: its setup, its figures, and its time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Record {
+pub struct TrialRecord {
     /// Always [`FORMAT`].
     pub format: u16,
-    /// What was asked.
+    /// The setup.
     pub setup: Setup,
-    /// What was seen.
+    /// The figures.
     pub figures: Figures,
-    /// How it came about.
-    pub curve: Curve,
+    /// The learning curve.
+    pub curve: LearningCurve,
     /// Time of the whole trial.
     pub seconds: f64,
-    /// What must be said beside its figures.
+    /// A remark that belongs beside its figures.
     pub note: Option<String>,
-    /// How often its data were gone through.
+    /// Passes through its data.
     pub passes: usize,
-    /// How many samples its data set's files held, where that is one number for all trials and the record says it.
+    /// Samples in its data set's files, where that is one number for all trials and the record has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recorded: Option<usize>,
 }
 
-/// What is read of a record before all else.
+/// The part of a record that is read first.
 #[derive(Deserialize)]
-struct Head {
-    /// The first records do not say it.
+struct RecordHeader {
+    /// Absent from the first records.
     #[serde(default = "first_format")]
     format: u16,
 }
@@ -50,32 +51,32 @@ fn first_format() -> u16 {
     1
 }
 
-/// What a trial is seen to do: [`Record`] without what its caller knows already.
+/// The result of a trial: [`TrialRecord`] without what its caller knows already.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Seen {
+pub struct TrialResult {
     /// The trial in numbers.
     pub figures: Figures,
-    /// How it came about.
-    pub curve: Curve,
-    /// How often the data were gone through.
+    /// The learning curve.
+    pub curve: LearningCurve,
+    /// Passes through the data.
     pub passes: usize,
 }
 
 /// Means over nodes, one a round.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Curve {
+pub struct LearningCurve {
     /// Of the online loss; a round whose loss is no number has none.
     pub losses: Vec<Option<f64>>,
     /// Of the online accuracy, or else of the mean absolute percentage error.
     pub scores: Vec<Option<f64>>,
 }
 
-impl Seen {
-    /// What is kept of an outcome whose data were gone through so often.
+impl TrialResult {
+    /// The result of an outcome, whose data were passed through so often.
     pub fn of(outcome: &Outcome, passes: usize) -> Self {
         let mean = |values: &[f64]| Summary::of(values).map(|over| over.mean).filter(|mean| mean.is_finite());
         let scores = |round: &Round| mean(&round.online_accuracies).or_else(|| mean(&round.online_mapes));
-        let curve = Curve {
+        let curve = LearningCurve {
             losses: outcome.rounds.iter().map(|round| mean(&round.online_losses)).collect(),
             scores: outcome.rounds.iter().map(scores).collect(),
         };
@@ -83,26 +84,26 @@ impl Seen {
     }
 }
 
-/// Why a result on disk is of no use.
+/// A record that cannot be used or stored.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
-    /// The disk is full, or not ours.
-    #[error("cannot keep results in {}: {cause}; choose another --out DIR", path.display())]
+    /// The file cannot be written.
+    #[error("cannot store results in {}: {cause}; choose another --out DIR", path.display())]
     Unwritable {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         cause: io::Error,
     },
-    /// It is there, but not for us.
+    /// The file cannot be read.
     #[error("cannot read {}: {cause}; choose another --out DIR", path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         cause: io::Error,
     },
-    /// Something else.
+    /// The file is not a record.
     #[error("{} is no result of a trial ({cause}); remove it, or choose another --out DIR", path.display())]
     Malformed {
         /// The file.
@@ -110,7 +111,7 @@ pub enum RecordError {
         /// What is wrong with it.
         cause: serde_json::Error,
     },
-    /// Made when trials were run otherwise.
+    /// The record is of another format.
     #[error(
         "{} is a result of format {found}, not {}: the same trial would yield other figures now; remove it, or choose \
          another --out DIR",
@@ -122,7 +123,7 @@ pub enum RecordError {
         /// Its format.
         found: u16,
     },
-    /// Neither must data: the files were not the same.
+    /// The record is of other data.
     #[error(
         "{} is of {found} samples, other trials of {} are of {expected}: the files were not the same; remove the one or \
          the other, or choose another --out DIR",
@@ -131,14 +132,14 @@ pub enum RecordError {
     OtherData {
         /// The file.
         path: PathBuf,
-        /// Of which data set.
+        /// The data set.
         dataset: Dataset,
-        /// Samples then.
+        /// Samples of this record.
         found: usize,
         /// Samples of the others.
         expected: usize,
     },
-    /// Results must not be mixed.
+    /// The record is of other settings.
     #[error(
         "{} holds a trial with other settings ({difference}); remove it, or choose another --out DIR",
         path.display()
@@ -146,12 +147,26 @@ pub enum RecordError {
     OtherSetup {
         /// The file.
         path: PathBuf,
-        /// Which ones.
+        /// The differences.
         difference: String,
     },
 }
 
-impl Record {
+impl RecordError {
+    /// The exit code of a program that ends by this error.
+    pub fn exit(&self) -> Exit {
+        match self {
+            Self::Unwritable { .. } => Exit::Software,
+            Self::Unreadable { .. }
+            | Self::Malformed { .. }
+            | Self::OtherFormat { .. }
+            | Self::OtherData { .. }
+            | Self::OtherSetup { .. } => Exit::Usage,
+        }
+    }
+}
+
+impl TrialRecord {
     /// The record of `setup` in the folder `out`, if there is one.
     pub fn load(out: &Path, setup: &Setup) -> Result<Option<Self>, RecordError> {
         let path = out.join(setup.path());
@@ -161,12 +176,12 @@ impl Record {
             Err(cause) => return Err(RecordError::Unreadable { path, cause }),
         };
         let malformed = |cause| RecordError::Malformed { path: path.clone(), cause };
-        let Head { format } = serde_json::from_str(&text).map_err(malformed)?;
+        let RecordHeader { format } = serde_json::from_str(&text).map_err(malformed)?;
         if format != FORMAT {
             return Err(RecordError::OtherFormat { path, found: format });
         }
-        let record: Record = serde_json::from_str(&text).map_err(malformed)?;
-        // Numbers come back from JSON with an error in their last bit: ours must have made the same journey.
+        let record: TrialRecord = serde_json::from_str(&text).map_err(malformed)?;
+        // Numbers come back from JSON with an error in their last bit: ours have to make the same journey.
         let ours: Setup =
             serde_json::to_string(setup).and_then(|text| serde_json::from_str(&text)).map_err(malformed)?;
         if record.setup != ours {
@@ -175,7 +190,7 @@ impl Record {
         Ok(Some(Self { setup: setup.clone(), ..record }))
     }
 
-    /// Puts it into the folder `out`, whole or not at all.
+    /// Stores it in the folder `out`, whole or not at all.
     pub fn save(&self, out: &Path) -> Result<(), RecordError> {
         let path = out.join(self.setup.path());
         self.write(&path).map_err(|cause| RecordError::Unwritable { path, cause })
@@ -196,9 +211,9 @@ impl Record {
         Ok(())
     }
 
-    /// A record of what was seen. JSON knows no infinity: what a model that diverged leaves behind is left out.
-    pub fn new(setup: Setup, seen: Seen, seconds: f64, pool: &Pool) -> Self {
-        let Seen { mut figures, curve, passes } = seen;
+    /// The record of a result. JSON has no infinity: what is not a number, after a model diverged, is left out.
+    pub fn new(setup: Setup, result: TrialResult, seconds: f64, pool: &SamplePool) -> Self {
+        let TrialResult { mut figures, curve, passes } = result;
         let finite = |summary: &Summary| {
             [summary.mean, summary.min, summary.max, summary.std].iter().all(|value| value.is_finite())
         };
@@ -219,15 +234,15 @@ impl Record {
                 .iter()
                 .all(number)
         });
-        // Where data belong to somebody, it depends on who was chosen; made-up data are as many as are asked for.
+        // Where data have owners, it depends on which were chosen; synthetic data are as many as are asked for.
         let counted = pool.owners.is_none() && setup.dataset != Dataset::Synthetic;
         let (note, recorded) = (pool.note.clone(), counted.then_some(pool.recorded));
         Self { format: FORMAT, setup, figures, curve, seconds, note, passes, recorded }
     }
 }
 
-/// What must be said beside the figures of several trials, each once.
-pub fn notes<'a>(records: impl IntoIterator<Item = &'a Record>) -> Vec<String> {
+/// The remarks beside the figures of several trials, each once.
+pub fn notes<'a>(records: impl IntoIterator<Item = &'a TrialRecord>) -> Vec<String> {
     let (mut notes, mut passes) = (Vec::new(), 1);
     for record in records {
         notes.extend(record.note.clone().filter(|note| !notes.contains(note)));

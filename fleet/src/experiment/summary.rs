@@ -1,12 +1,12 @@
-//! What an experiment found, as one JSON object.
+//! The figures of an experiment, as one JSON object.
 
 use evenhand_fairness::measures::Summary;
 use serde::Serialize;
 
 use super::estimate::Estimate;
 use super::measure::Measure;
-use super::record::{Record, notes};
-use super::runner::Records;
+use super::record::{TrialRecord, notes};
+use super::runner::TrialRecords;
 use super::setup::Setup;
 use super::table::seeds;
 use crate::outcome::Figures;
@@ -14,9 +14,9 @@ use crate::outcome::Figures;
 /// An experiment in numbers, named as in the JSON object.
 #[derive(Debug, Serialize)]
 pub struct ExperimentFigures {
-    /// What was asked; of the first strategy and the first trial.
+    /// The setup; of the first variant and the first trial.
     pub settings: Setup,
-    /// What must be said beside the figures.
+    /// Remarks beside the figures.
     pub notes: Vec<String>,
     /// One a strategy, in the order of tables.
     pub strategies: Vec<StrategyFigures>,
@@ -27,7 +27,7 @@ pub struct ExperimentFigures {
 pub struct StrategyFigures {
     /// As on the command line.
     pub name: String,
-    /// How many were run.
+    /// Trials that were run.
     pub trials: usize,
     /// Pearson of ζ with the online loss.
     pub rho_loss: Option<Estimate>,
@@ -70,11 +70,12 @@ pub struct SpreadFigures {
 
 impl ExperimentFigures {
     /// Of the setups of one experiment, one a strategy; none without setups.
-    pub fn of(setups: &[Setup], trials: u64, records: &Records) -> Option<Self> {
+    pub fn of(setups: &[Setup], trials: u64, records: &TrialRecords) -> Option<Self> {
         let settings = setups.first()?.clone();
         let notes = notes(records.iter());
         let strategies = setups.iter().map(|setup| {
-            let seen: Vec<&Record> = seeds(setup, trials).filter_map(|setup| records.get(&setup)).collect();
+            let seen: Vec<&TrialRecord> =
+                seeds(setup, trials).filter_map(|setup| records.get(&setup)).collect();
             StrategyFigures::of(setup, &seen)
         });
         Some(Self { settings, notes, strategies: strategies.collect() })
@@ -82,10 +83,11 @@ impl ExperimentFigures {
 }
 
 impl StrategyFigures {
-    fn of(setup: &Setup, seen: &[&Record]) -> Self {
-        let over = |value: fn(&Record) -> Option<f64>| Estimate::of(seen.iter().map(|record| value(record)));
+    fn of(setup: &Setup, seen: &[&TrialRecord]) -> Self {
+        let over =
+            |value: fn(&TrialRecord) -> Option<f64>| Estimate::of(seen.iter().map(|record| value(record)));
         Self {
-            name: setup.contender.name(),
+            name: setup.variant.name(),
             trials: seen.len(),
             rho_loss: over(|record| record.figures.rho_loss),
             rho_staleness: over(|record| record.figures.rho_staleness),
@@ -106,7 +108,7 @@ impl StrategyFigures {
     }
 }
 
-fn spread(seen: &[&Record], score: fn(&Figures) -> Option<Summary>) -> Option<SpreadFigures> {
+fn spread(seen: &[&TrialRecord], score: fn(&Figures) -> Option<Summary>) -> Option<SpreadFigures> {
     let over =
         |part: fn(Summary) -> f64| Estimate::of(seen.iter().map(|record| score(&record.figures).map(part)));
     let mean = over(|score| score.mean)?;

@@ -1,65 +1,65 @@
-//! Tables of questions to many trials: asked, answered, and written for terminals, documents and pages.
+//! Tables over many trials: planned, filled, and written for terminals, documents and pages.
 
 use serde::Serialize;
 
 use super::estimate::Estimate;
 use super::measure::Measure;
-use super::record::{Record, notes};
-use super::runner::Records;
+use super::published_figures;
+use super::record::{TrialRecord, notes};
+use super::runner::TrialRecords;
 use super::setup::Setup;
-use crate::paper::published;
 use crate::report::plot::{escaped, put};
 
 const NOTHING: &str = "–";
-/// Where there is no trial at all.
+/// The text of a cell without trials.
 const NOT_RUN: &str = "not run";
-/// Where there was one, and its federation gave up.
+/// The text of a cell whose federations failed.
 const FAILED: &str = "failed";
 
-/// What a cell of a table asks: one number of one setup, over the seeds.
+/// The query of a cell: one measure of one setup, over the seeds.
 #[derive(Debug, Clone)]
-pub struct Question {
-    /// Of what; its seed is the first one.
+pub struct CellQuery {
+    /// The setup; its seed is the first one.
     pub setup: Setup,
-    /// Which number.
+    /// The measure.
     pub measure: Measure,
 }
 
 /// A table before its trials are run.
 #[derive(Debug, Clone)]
-pub struct Plan {
-    /// What it shows.
+pub struct TablePlan {
+    /// The title.
     pub title: String,
     /// The heads of all columns, that of the names first.
     pub heads: Vec<String>,
-    /// A name and a question for each further column.
-    pub rows: Vec<(String, Vec<Question>)>,
+    /// A name and a query for each further column.
+    pub rows: Vec<(String, Vec<CellQuery>)>,
     /// The columns of fairness and of equality, where rows trade one for the other: pages plot them.
     pub trade_off: Option<(usize, usize)>,
 }
 
-/// One answer.
+/// One cell.
 #[derive(Debug, Clone, Serialize)]
-pub struct Cell {
+pub struct TableCell {
     /// Over the trials that have a value.
     #[serde(flatten)]
     pub estimate: Option<Estimate>,
-    /// What the paper or its code says.
+    /// The figure of the paper or of its code.
     pub published: Option<&'static str>,
     #[serde(skip)]
     text: String,
 }
 
-/// A table with its answers.
+/// A filled table.
 #[derive(Debug, Clone, Serialize)]
-pub struct Table {
-    /// What it shows.
+pub struct ResultTable {
+    /// The title.
     pub title: String,
     /// The heads of all columns, that of the names first.
     pub columns: Vec<String>,
     /// One row a name.
-    pub rows: Vec<Row>,
-    /// What must be said beside it.
+    pub rows: Vec<TableRow>,
+    /// Remarks beside it.
     pub notes: Vec<String>,
     /// The cells of fairness and of equality, where rows trade one for the other.
     #[serde(skip)]
@@ -68,51 +68,49 @@ pub struct Table {
 
 /// A row of a table.
 #[derive(Debug, Clone, Serialize)]
-pub struct Row {
-    /// What it is about.
+pub struct TableRow {
+    /// Its name.
     pub name: String,
     /// One a column, the first aside.
-    pub cells: Vec<Cell>,
+    pub cells: Vec<TableCell>,
 }
 
-impl Plan {
+impl TablePlan {
     /// All setups that must be run, with every seed.
     pub fn setups(&self, trials: u64) -> impl Iterator<Item = Setup> {
-        let questions = self.rows.iter().flat_map(|(_, questions)| questions);
-        questions.flat_map(move |question| seeds(&question.setup, trials))
+        let queries = self.rows.iter().flat_map(|(_, queries)| queries);
+        queries.flat_map(move |query| seeds(&query.setup, trials))
     }
 
-    /// The table, from whatever records there are.
-    pub fn answer(&self, records: &Records, trials: u64) -> Table {
-        let mut behind: Vec<&Record> = Vec::new();
+    /// The table, filled from the records that there are.
+    pub fn fill(&self, records: &TrialRecords, trials: u64) -> ResultTable {
+        let mut used: Vec<&TrialRecord> = Vec::new();
         let mut remarks: Vec<&'static str> = Vec::new();
-        let mut cell = |question: &Question| {
-            let seen: Vec<&Record> =
-                seeds(&question.setup, trials).filter_map(|setup| records.get(&setup)).collect();
-            behind.extend(&seen);
-            let estimate = Estimate::of(seen.iter().map(|record| question.measure.of(record)));
-            let published = published::figure(&question.setup, question.measure);
-            let remark = published.and(published::remark(&question.setup));
+        let mut cell = |query: &CellQuery| {
+            let records_of_cell: Vec<&TrialRecord> =
+                seeds(&query.setup, trials).filter_map(|setup| records.get(&setup)).collect();
+            used.extend(&records_of_cell);
+            let estimate = Estimate::of(records_of_cell.iter().map(|record| query.measure.of(record)));
+            let published = published_figures::figure(&query.setup, query.measure);
+            let remark = published.and(published_figures::remark(&query.setup));
             remarks.extend(remark.filter(|remark| !remarks.contains(remark)));
             let text = match &estimate {
-                Some(estimate) => estimate.text(question.measure.decimals(), trials as usize),
-                None if seeds(&question.setup, trials).any(|setup| records.has_failed(&setup)) => {
-                    FAILED.into()
-                }
-                None if seen.is_empty() => NOT_RUN.into(),
+                Some(estimate) => estimate.text(query.measure.decimals(), trials as usize),
+                None if seeds(&query.setup, trials).any(|setup| records.has_failed(&setup)) => FAILED.into(),
+                None if records_of_cell.is_empty() => NOT_RUN.into(),
                 None => NOTHING.into(),
             };
-            Cell { estimate, published, text }
+            TableCell { estimate, published, text }
         };
-        let rows: Vec<Row> = (self.rows.iter())
-            .map(|(name, questions)| Row {
+        let rows: Vec<TableRow> = (self.rows.iter())
+            .map(|(name, queries)| TableRow {
                 name: name.clone(),
-                cells: questions.iter().map(&mut cell).collect(),
+                cells: queries.iter().map(&mut cell).collect(),
             })
             .collect();
-        let mut notes = notes(behind);
+        let mut notes = notes(used);
         notes.extend(remarks.into_iter().map(str::to_owned));
-        Table {
+        ResultTable {
             title: self.title.clone(),
             columns: self.heads.clone(),
             rows,
@@ -128,8 +126,8 @@ pub(crate) fn seeds(setup: &Setup, trials: u64) -> impl Iterator<Item = Setup> {
     (0..trials).map(move |trial| setup.with_seed(setup.seed.wrapping_add(trial)))
 }
 
-impl Cell {
-    /// As people read it.
+impl TableCell {
+    /// The cell as text.
     pub fn text(&self) -> String {
         match self.published {
             Some(published) => format!("{} [{published}]", self.text),
@@ -147,7 +145,7 @@ impl Cell {
     }
 }
 
-impl Table {
+impl ResultTable {
     /// Without the rows in which no trial has any value.
     pub fn without_empty_rows(mut self) -> Self {
         self.rows.retain(|row| row.cells.iter().any(|cell| cell.estimate.is_some()));
@@ -156,10 +154,9 @@ impl Table {
 
     fn lines(&self) -> Vec<Vec<String>> {
         let head = std::iter::once(self.columns.clone());
-        let rows = self
-            .rows
-            .iter()
-            .map(|row| std::iter::once(row.name.clone()).chain(row.cells.iter().map(Cell::text)).collect());
+        let rows = self.rows.iter().map(|row| {
+            std::iter::once(row.name.clone()).chain(row.cells.iter().map(TableCell::text)).collect()
+        });
         head.chain(rows).collect()
     }
 

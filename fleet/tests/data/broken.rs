@@ -8,12 +8,12 @@ use zip::CompressionMethod;
 
 use crate::fixtures::*;
 
-const MNIST: &str = "; get the file anew from http://yann.lecun.com/exdb/mnist";
-const CIFAR: &str = "; get the file anew from https://www.cs.toronto.edu/~kriz/cifar.html (binary version)";
-const PATH: &str = "; get the file anew from https://zenodo.org/record/6496656 (MedMNIST v2)";
-const HFT: &str = "; get the file anew from https://etsin.fairdata.fi/dataset/73eb48d7-4dbc-4a10-a52a-da745b47a649 (FI-2010)";
-const OPSD: &str = "; get the file anew from https://data.open-power-system-data.org/time_series/2020-10-06";
-const LONDON: &str = "; get the file anew from https://data.london.gov.uk/dataset/smartmeter-energy-use-data-in-london-households";
+const MNIST: &str = "; get the file again from http://yann.lecun.com/exdb/mnist";
+const CIFAR: &str = "; get the file again from https://www.cs.toronto.edu/~kriz/cifar.html (binary version)";
+const PATH: &str = "; get the file again from https://zenodo.org/record/6496656 (MedMNIST v2)";
+const HFT: &str = "; get the file again from https://etsin.fairdata.fi/dataset/73eb48d7-4dbc-4a10-a52a-da745b47a649 (FI-2010)";
+const OPSD: &str = "; get the file again from https://data.open-power-system-data.org/time_series/2020-10-06";
+const LONDON: &str = "; get the file again from https://data.london.gov.uk/dataset/smartmeter-energy-use-data-in-london-households";
 
 #[test]
 fn broken_idx_files() {

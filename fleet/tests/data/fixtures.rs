@@ -5,19 +5,19 @@ use std::fs;
 use std::io::{Cursor, Write};
 use std::path::Path;
 
-use evenhand_fleet::data::{self, DataError, Dataset, Pool, Request};
-use evenhand_fleet::experiment::setup::AsPublished;
+use evenhand_fleet::data::AsPublished;
+use evenhand_fleet::data::{self, DataError, DataRequest, Dataset, SamplePool};
 use evenhand_node::source::time::iso_text;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use zip::CompressionMethod;
 use zip::write::{SimpleFileOptions, ZipWriter};
 
-pub(crate) const PAPER: Request =
-    Request { as_published: AsPublished::Paper, seed: 1, samples_max: 1_000_000, owners_max: 3 };
-pub(crate) const CODE: Request = Request { as_published: AsPublished::Code, ..PAPER };
+pub(crate) const PAPER: DataRequest =
+    DataRequest { as_published: AsPublished::Paper, seed: 1, samples_max: 1_000_000, owners_max: 3 };
+pub(crate) const CODE: DataRequest = DataRequest { as_published: AsPublished::Code, ..PAPER };
 
-pub(crate) fn load(dataset: Dataset, folder: &Path) -> Result<Pool, DataError> {
+pub(crate) fn load(dataset: Dataset, folder: &Path) -> Result<SamplePool, DataError> {
     data::load(dataset, Some(folder), &PAPER)
 }
 

@@ -1,24 +1,24 @@
 //! Sound files are read as what they mean.
 
 use clap::ValueEnum;
-use evenhand_fleet::data::{self, Answers, Dataset};
+use evenhand_fleet::data::{self, Dataset, SampleTargets};
 use evenhand_models::{LoadOptions, Model};
 use tempfile::tempdir;
 use zip::CompressionMethod;
 
 use crate::fixtures::*;
 
-fn classes(answers: &Answers) -> (&[u32], u32) {
-    match answers {
-        Answers::Classes { of, count } => (of, *count),
-        Answers::Values { .. } => panic!("values"),
+fn classes(targets: &SampleTargets) -> (&[u32], u32) {
+    match targets {
+        SampleTargets::Classes { of, count } => (of, *count),
+        SampleTargets::Values { .. } => panic!("values"),
     }
 }
 
-fn values(answers: &Answers) -> (&[f32], &[(f32, f32)]) {
-    match answers {
-        Answers::Values { of, scales } => (of, scales),
-        Answers::Classes { .. } => panic!("classes"),
+fn values(targets: &SampleTargets) -> (&[f32], &[(f32, f32)]) {
+    match targets {
+        SampleTargets::Values { of, scales } => (of, scales),
+        SampleTargets::Classes { .. } => panic!("classes"),
     }
 }
 
@@ -34,7 +34,7 @@ fn digits_are_padded_with_black() {
     for (request, black, white) in [(PAPER, -0.1307 / 0.3081, 2.8215), (CODE, -0.3637, 3.2700)] {
         let pool = data::load(Dataset::Mnist, Some(folder.path()), &request).unwrap();
         assert_eq!((pool.shape.as_slice(), pool.len(), pool.recorded), (&[1, 32, 32][..], 3, 3));
-        assert_eq!(classes(&pool.answers), (&[0, 1, 2][..], 10));
+        assert_eq!(classes(&pool.targets), (&[0, 1, 2][..], 10));
         let first = pool.sample(0);
         near(first[0], black);
         near(first[2 * 32 + 2], black);
@@ -66,15 +66,15 @@ fn no_more_is_unpacked_than_is_needed() {
     let (images, labels) = mnist(50);
     put_mnist(folder.path(), &images, &labels);
     let load = |request| data::load(Dataset::Mnist, Some(folder.path()), &request).unwrap();
-    let of = |request| classes(&load(request).answers).0.to_vec();
-    let few = data::Request { samples_max: 12, ..CODE };
+    let of = |request| classes(&load(request).targets).0.to_vec();
+    let few = data::DataRequest { samples_max: 12, ..CODE };
     assert_eq!(of(few), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0, 1], "the code takes the first ones");
     assert_eq!((load(few).features.len(), load(few).recorded), (12 * 1024, 50));
-    let drawn = data::Request { samples_max: 12, ..PAPER };
+    let drawn = data::DataRequest { samples_max: 12, ..PAPER };
     assert_eq!(of(drawn).len(), 12);
     assert_ne!(of(drawn), of(few), "the paper draws");
     assert_eq!(load(drawn), load(drawn));
-    assert_ne!(load(drawn), load(data::Request { seed: 2, ..drawn }));
+    assert_ne!(load(drawn), load(data::DataRequest { seed: 2, ..drawn }));
 }
 
 #[test]
@@ -85,9 +85,9 @@ fn photographs_are_three_channels() {
     put(folder.path(), "cifar10/test_batch.bin", &cifar(&[7, 7, 7]));
     let pool = load(Dataset::Cifar10, folder.path()).unwrap();
     assert_eq!((pool.shape.as_slice(), pool.recorded), (&[3, 32, 32][..], 3));
-    assert_eq!(classes(&pool.answers), (&[3, 9, 0][..], 10));
+    assert_eq!(classes(&pool.targets), (&[3, 9, 0][..], 10));
     assert_eq!(pool.note.as_deref(), Some("2 of the 5 training batches of CIFAR-10"));
-    let channels = |pool: &data::Pool| [0, 1023, 1024, 2047, 2048, 3071].map(|at| pool.sample(1)[at]);
+    let channels = |pool: &data::SamplePool| [0, 1023, 1024, 2047, 2048, 3071].map(|at| pool.sample(1)[at]);
     for (found, expected) in channels(&pool).into_iter().zip([-1.0, -1.0, 1.0, 1.0, -0.6, -0.6]) {
         near(found, expected);
     }
@@ -106,7 +106,7 @@ fn tissue_comes_channel_by_channel_stored_or_deflated() {
         put(folder.path(), "pathmnist/pathmnist_small.npz", &pathmnist("test", &[8, 0], method));
         let pool = load(Dataset::Pathmnist, folder.path()).unwrap();
         assert_eq!((pool.shape.as_slice(), pool.recorded), (&[3, 28, 28][..], 2));
-        assert_eq!(classes(&pool.answers), (&[8, 0][..], 9));
+        assert_eq!(classes(&pool.targets), (&[8, 0][..], 9));
         assert_eq!(
             pool.note.as_deref(),
             Some("2 images of the test split of PathMNIST, not all 89996 of train")
@@ -132,7 +132,7 @@ fn the_training_split_is_preferred() {
         ("train_labels.npy", train_labels),
     ];
     put(folder.path(), "pathmnist.npz", &npz(&members, CompressionMethod::Stored));
-    assert_eq!(classes(&load(Dataset::Pathmnist, folder.path()).unwrap().answers).0, [2]);
+    assert_eq!(classes(&load(Dataset::Pathmnist, folder.path()).unwrap().targets).0, [2]);
 }
 
 #[test]
@@ -172,7 +172,7 @@ fn order_books_have_a_column_for_each_sample() {
     put_fi2010(folder.path(), &fi2010(5));
     let pool = load(Dataset::Hft, folder.path()).unwrap();
     assert_eq!((pool.shape.as_slice(), pool.recorded, pool.note.as_deref()), (&[144][..], 5, None));
-    assert_eq!(classes(&pool.answers), (&[0, 1, 2, 0, 1][..], 3));
+    assert_eq!(classes(&pool.targets), (&[0, 1, 2, 0, 1][..], 3));
     let expected: Vec<f32> = (0..144).map(|feature| feature as f32 + 0.3).collect();
     for (found, expected) in pool.sample(3).iter().zip(expected) {
         near(*found, expected);
@@ -205,7 +205,7 @@ fn loads_become_windows_that_do_not_look_ahead() {
     assert_eq!((long.shape.as_slice(), long.note.as_deref()), (&[24, 5][..], None));
     // After two weeks, every third of the quarter hours 1344, 1347, … 1797.
     assert_eq!((long.recorded, long.len()), (152, 152));
-    let (of, scales) = values(&long.answers);
+    let (of, scales) = values(&long.targets);
     for (number, (value, (mean, deviation))) in of.iter().zip(scales).enumerate() {
         let measured = load_of(1344 + 3 * number) as f32;
         assert!((value * deviation + mean - measured).abs() < 1.0, "{number}");
@@ -219,7 +219,7 @@ fn loads_become_windows_that_do_not_look_ahead() {
     );
     let short = load(Dataset::Electricity, folder.path()).unwrap();
     assert_eq!(short.features[..], long.features[..short.features.len()], "the future changes nothing");
-    assert_eq!(values(&short.answers).0, &of[..short.len()]);
+    assert_eq!(values(&short.targets).0, &of[..short.len()]);
 }
 
 #[test]
@@ -234,7 +234,7 @@ fn the_published_code_looks_back_a_year() {
     let pool = data::load(Dataset::Electricity, Some(folder.path()), &CODE).unwrap();
     assert_eq!((pool.shape.as_slice(), pool.recorded), (&[520][..], 4));
     assert_eq!(pool.note.as_deref(), Some("German load as SMARD publishes it, not OPSD's revision"));
-    let (of, scales) = values(&pool.answers);
+    let (of, scales) = values(&pool.targets);
     let restored = |normalised: f32| f64::from(normalised * scales[0].1 + scales[0].0);
     let target = 100 + 35_041 + 3;
     assert!((restored(of[1]) - load_of(target)).abs() < 1.0);
@@ -264,7 +264,8 @@ fn every_household_is_an_owner_unless_it_says_too_little() {
     assert_eq!(pool.owners, Some(vec![0..828, 828..1655]));
     assert_eq!((pool.shape.as_slice(), pool.len()), (&[24, 5][..], 1655));
     let few =
-        data::load(Dataset::Meters, Some(folder.path()), &data::Request { samples_max: 30, ..CODE }).unwrap();
+        data::load(Dataset::Meters, Some(folder.path()), &data::DataRequest { samples_max: 30, ..CODE })
+            .unwrap();
     assert_eq!(few.owners, Some(vec![0..10, 10..20]), "30 samples for three owners");
 }
 
@@ -275,7 +276,7 @@ fn a_household_without_samples_takes_nobodys_place() {
     let gaps = |at: usize| if at.is_multiple_of(4) { steady(at) } else { "Null".into() };
     put(folder.path(), "meters/MAC000002.csv", meter("MAC000002", 6000, gaps).as_bytes());
     put(folder.path(), "meters/MAC000003.csv", meter("MAC000003", 1500, steady).as_bytes());
-    let request = data::Request { samples_max: 10, owners_max: 1, ..CODE };
+    let request = data::DataRequest { samples_max: 10, owners_max: 1, ..CODE };
     let pool = data::load(Dataset::Meters, Some(folder.path()), &request).unwrap();
     assert_eq!(pool.owners, Some(std::iter::once(0..10).collect()));
     assert_eq!(pool.note.as_deref(), Some("left out, since too short or mostly zero: MAC000002"));
@@ -310,13 +311,13 @@ fn samples_fit_the_models() {
 #[test]
 fn made_up_clusters_are_alike_for_the_same_seed_and_can_be_told_apart() {
     let make = |seed| {
-        data::load(Dataset::Synthetic, None, &data::Request { seed, samples_max: 900, ..PAPER }).unwrap()
+        data::load(Dataset::Synthetic, None, &data::DataRequest { seed, samples_max: 900, ..PAPER }).unwrap()
     };
     let pool = make(1);
     assert_eq!(pool, make(1));
     assert_ne!(pool, make(2));
     // Nearest mean of the first half, on the second half.
-    let (of, count) = classes(&pool.answers);
+    let (of, count) = classes(&pool.targets);
     let mut means = vec![vec![0.0f32; 144]; count as usize];
     for (at, class) in of.iter().enumerate().take(450) {
         means[*class as usize]

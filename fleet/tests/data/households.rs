@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use evenhand_fleet::data::{self, Dataset, Pool, Request};
+use evenhand_fleet::data::{self, DataRequest, Dataset, SamplePool};
 use tempfile::{TempDir, tempdir};
 
 use crate::fixtures::*;
 
 const HEAD: &str = "LCLid,tstp,energy(kWh/hh)";
-const LONDON: &str = "; get the file anew from https://data.london.gov.uk/dataset/smartmeter-energy-use-data-in-london-households";
+const LONDON: &str = "; get the file again from https://data.london.gov.uk/dataset/smartmeter-energy-use-data-in-london-households";
 
 fn folder_with(files: &[(&str, &str)]) -> TempDir {
     let folder = tempdir().unwrap();
@@ -16,7 +16,7 @@ fn folder_with(files: &[(&str, &str)]) -> TempDir {
     folder
 }
 
-fn code(folder: &Path) -> Pool {
+fn code(folder: &Path) -> SamplePool {
     data::load(Dataset::Meters, Some(folder), &CODE).unwrap()
 }
 
@@ -51,7 +51,7 @@ fn readings_in_several_files_are_one_series() {
     let cut = folder_with(&[("LCL-June2015v2_0.csv", &begin), ("LCL-June2015v2_1.csv", &end)]);
     assert_eq!(code(cut.path()), whole);
     for seed in 0..4 {
-        let request = Request { seed, ..PAPER };
+        let request = DataRequest { seed, ..PAPER };
         let pool = data::load(Dataset::Meters, Some(cut.path()), &request).unwrap();
         assert_eq!(pool, whole, "whichever file comes first");
     }
@@ -63,7 +63,7 @@ fn whoever_is_complete_first_is_taken() {
     let shared = table(&[&lines(&meters[0])[..700], &lines(&meters[1])[..]].concat());
     let rest = table(&lines(&meters[0])[700..]);
     let files = [("block_0.csv", &*shared), ("block_1.csv", &*meters[2]), ("block_2.csv", &*rest)];
-    let request = |owners_max| Request { owners_max, samples_max: 10 * owners_max, ..CODE };
+    let request = |owners_max| DataRequest { owners_max, samples_max: 10 * owners_max, ..CODE };
     let folder = folder_with(&files);
     for owners_max in 1..=3 {
         let pool = data::load(Dataset::Meters, Some(folder.path()), &request(owners_max)).unwrap();

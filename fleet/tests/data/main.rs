@@ -3,9 +3,9 @@
 
 mod broken;
 mod command;
+mod damaged;
 mod fixtures;
 mod formats;
-mod harmed;
 mod households;
 mod real;
 mod unusable;

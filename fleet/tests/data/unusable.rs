@@ -54,7 +54,7 @@ fn what_lies_there_and_cannot_be_used_is_not_called_missing() {
     assert_eq!(said(&fifo), instead("a pipe, a socket or a device"));
     let unreadable = |path: &str, cause: &str| {
         format!(
-            "DIR/{path}: cannot be read ({cause}); mend that, or get mnist anew from http://yann.lecun.com/exdb/mnist"
+            "DIR/{path}: cannot be read ({cause}); mend that, or get mnist again from http://yann.lecun.com/exdb/mnist"
         )
     };
     assert_eq!(

@@ -1,8 +1,8 @@
 //! Many trials, with a trial that takes no time: what is run, kept, refused and shown.
 #![allow(clippy::unwrap_used)]
 
-mod made_up;
+mod output;
 mod paper;
 mod record;
 mod runner;
-mod shown;
+mod synthetic_trials;

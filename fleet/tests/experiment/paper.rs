@@ -2,18 +2,20 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use evenhand_fleet::corruption::Corruption;
+use evenhand_fleet::data::AsPublished;
 use evenhand_fleet::data::Dataset;
 use evenhand_fleet::experiment::page;
-use evenhand_fleet::experiment::runner::{Records, RunTrial};
-use evenhand_fleet::experiment::setup::{AsPublished, Contender, Setup};
-use evenhand_fleet::paper::{self, Scope, TableName};
+use evenhand_fleet::experiment::paper::{self, PaperTable, TableScope};
+use evenhand_fleet::experiment::runner::{RunTrial, TrialRecords};
+use evenhand_fleet::experiment::setup::Setup;
+use evenhand_fleet::experiment::variant::Variant;
+use evenhand_fleet::scenario::Corruption;
 
-use super::made_up::{TRIALS, finished, made_up, run_in};
+use super::synthetic_trials::{TRIALS, finished, invented, run_in};
 
-fn scope() -> Scope {
-    let (contenders, corruptions) = (Contender::all(), paper::CORRUPTIONS.to_vec());
-    Scope { contenders, corruptions, as_published: AsPublished::Paper, questions: 0, seed: 1 }
+fn scope() -> TableScope {
+    let (variants, corruptions) = (Variant::all(), paper::CORRUPTIONS.to_vec());
+    TableScope { variants, corruptions, as_published: AsPublished::Paper, evaluation_samples: 0, seed: 1 }
 }
 
 #[test]
@@ -21,12 +23,12 @@ fn the_paper_shares_trials_with_experiments_and_among_its_tables() {
     let scope = scope();
     let out = tempfile::tempdir().unwrap();
     finished(out.path(), 2);
-    let plans = paper::plans(TableName::Fairness, Dataset::Mnist, &scope);
+    let plans = paper::plans(PaperTable::Fairness, Dataset::Mnist, &scope);
     let fairness: Vec<Setup> = plans.iter().flat_map(|plan| plan.setups(TRIALS)).collect();
     let ran = AtomicUsize::new(0);
     let run: &RunTrial<'_> = &|setup, _, _, _| {
         ran.fetch_add(1, Ordering::Relaxed);
-        Ok(made_up(setup))
+        Ok(invented(setup))
     };
     let records = run_in(out.path(), &fairness, 2, run).unwrap();
     assert_eq!(
@@ -34,10 +36,10 @@ fn the_paper_shares_trials_with_experiments_and_among_its_tables() {
         3 * 10 * 3,
         "three corruptions more, ten strategies, three trials"
     );
-    let tables: Vec<_> = plans.iter().map(|plan| plan.answer(&records, TRIALS)).collect();
+    let tables: Vec<_> = plans.iter().map(|plan| plan.fill(&records, TRIALS)).collect();
     let row = &tables[0].rows[0];
     assert_eq!((row.cells.len(), row.cells[0].published, row.cells[2].published), (4, Some("0.647"), None));
-    let performance = paper::plans(TableName::Performance, Dataset::Mnist, &scope);
+    let performance = paper::plans(PaperTable::Performance, Dataset::Mnist, &scope);
     let setups: Vec<Setup> = performance.iter().flat_map(|plan| plan.setups(TRIALS)).collect();
     run_in(out.path(), &setups, 2, run).unwrap();
     assert_eq!(ran.load(Ordering::Relaxed), 90, "performance is read off the trials of fairness");
@@ -46,8 +48,8 @@ fn the_paper_shares_trials_with_experiments_and_among_its_tables() {
 #[test]
 fn tables_ask_no_data_set_for_what_it_cannot_have() {
     let corruptions = vec![Corruption::Heterogeneity, Corruption::LabelNoise];
-    let scope = Scope { corruptions, ..scope() };
-    let heads = |dataset| paper::plans(TableName::Fairness, dataset, &scope)[0].heads.clone();
+    let scope = TableScope { corruptions, ..scope() };
+    let heads = |dataset| paper::plans(PaperTable::Fairness, dataset, &scope)[0].heads.clone();
     assert_eq!(heads(Dataset::Mnist), ["strategy", "heterogeneity", "label noise"]);
     assert_eq!(heads(Dataset::Electricity), ["strategy", "label noise"]);
 }
@@ -57,22 +59,22 @@ fn every_table_of_the_paper_can_be_filled_and_written() {
     let scope = scope();
     let out = tempfile::tempdir().unwrap();
     for dataset in [Dataset::Mnist, Dataset::Electricity, Dataset::Synthetic] {
-        for name in TableName::All.each() {
+        for name in PaperTable::All.each() {
             let plans = paper::plans(name, dataset, &scope);
             let classes = dataset != Dataset::Electricity;
-            assert_eq!(plans.is_empty(), name == TableName::Heterogeneity && !classes);
+            assert_eq!(plans.is_empty(), name == PaperTable::Heterogeneity && !classes);
             let setups: Vec<Setup> = plans.iter().flat_map(|plan| plan.setups(1)).collect();
-            let records = run_in(out.path(), &setups, 2, &|setup, _, _, _| Ok(made_up(setup))).unwrap();
-            for table in plans.iter().map(|plan| plan.answer(&records, 1)) {
+            let records = run_in(out.path(), &setups, 2, &|setup, _, _, _| Ok(invented(setup))).unwrap();
+            for table in plans.iter().map(|plan| plan.fill(&records, 1)) {
                 let markdown = table.markdown();
                 assert!(table.rows.iter().all(|row| row.cells.len() + 1 == table.columns.len()));
                 assert!(!markdown.contains("NaN") && markdown.lines().count() > table.rows.len());
             }
         }
     }
-    let beta = &paper::plans(TableName::Beta, Dataset::Mnist, &scope)[0];
-    let kept = Records::kept(out.path(), &beta.setups(1).collect::<Vec<_>>()).unwrap();
-    let page = page::paper("β", &[beta.answer(&kept, 1)], &[], 1, &kept);
+    let beta = &paper::plans(PaperTable::Beta, Dataset::Mnist, &scope)[0];
+    let kept = TrialRecords::stored(out.path(), &beta.setups(1).collect::<Vec<_>>()).unwrap();
+    let page = page::paper("β", &[beta.fill(&kept, 1)], &[], 1, &kept);
     let document = roxmltree::Document::parse(page.strip_prefix("<!doctype html>\n").unwrap()).unwrap();
     let dots = document.descendants().filter(|node| node.has_tag_name("circle")).count();
     assert_eq!((dots, page.contains("NaN")), (5, false), "one dot a β");

@@ -7,20 +7,21 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
 use evenhand_federation::FailureCause;
-use evenhand_fleet::FleetError;
-use evenhand_fleet::corruption::Corruption;
-use evenhand_fleet::data::Pool;
-use evenhand_fleet::experiment::command::plan;
-use evenhand_fleet::experiment::progress::Progress;
-use evenhand_fleet::experiment::record::Record;
-use evenhand_fleet::experiment::runner::{Laboratory, Records, RunTrial};
-use evenhand_fleet::experiment::setup::{Contender, Setup};
+use evenhand_fleet::data::SamplePool;
+use evenhand_fleet::experiment::comparison::table_plan;
+use evenhand_fleet::experiment::progress::TrialProgress;
+use evenhand_fleet::experiment::record::TrialRecord;
+use evenhand_fleet::experiment::runner::{RunTrial, TrialRecords, TrialRunner};
+use evenhand_fleet::experiment::setup::Setup;
+use evenhand_fleet::experiment::variant::Variant;
 use evenhand_fleet::outcome::Ended;
-use evenhand_fleet::progress::Style;
-use evenhand_fleet::transport::Interrupt;
+use evenhand_fleet::scenario::Corruption;
+use evenhand_fleet::sim::Interrupt;
+use evenhand_fleet::sim::SimulationError;
+use evenhand_fleet::sim::progress::ProgressStyle;
 use evenhand_protocol::exit::Exit;
 
-use super::made_up::{TRIALS, all, finished, made_up, no_data, run_in, setup, trials};
+use super::synthetic_trials::{TRIALS, all, finished, invented, no_data, run_in, setup, trials};
 
 #[test]
 fn only_what_is_missing_is_run() {
@@ -29,7 +30,7 @@ fn only_what_is_missing_is_run() {
     let ran = Mutex::new(Vec::new());
     let run: &RunTrial<'_> = &|setup, _, _, _| {
         ran.lock().unwrap().push(setup.path());
-        Ok(made_up(setup))
+        Ok(invented(setup))
     };
     run_in(out.path(), &wanted[..7], 2, run).unwrap();
     assert_eq!(ran.lock().unwrap().len(), 7);
@@ -39,17 +40,17 @@ fn only_what_is_missing_is_run() {
     assert_eq!(ran.into_iter().collect::<BTreeSet<_>>(), wanted.iter().map(Setup::path).collect());
     assert!(records.is_complete());
     let read = records.get(&wanted[0]).unwrap();
-    assert_eq!((&read.setup, read.figures.t_alpha), (&wanted[0], made_up(&wanted[0]).figures.t_alpha));
+    assert_eq!((&read.setup, read.figures.t_alpha), (&wanted[0], invented(&wanted[0]).figures.t_alpha));
 }
 
 #[test]
 fn a_trial_that_is_asked_for_twice_is_run_once() {
     let out = tempfile::tempdir().unwrap();
     let ran = AtomicUsize::new(0);
-    let twice = [setup(Contender::Gog), setup(Contender::Gog)];
+    let twice = [setup(Variant::Gog), setup(Variant::Gog)];
     let records = run_in(out.path(), &twice, 2, &|setup, _, _, _| {
         ran.fetch_add(1, Ordering::Relaxed);
-        Ok(made_up(setup))
+        Ok(invented(setup))
     });
     assert!(records.unwrap().is_complete());
     assert_eq!(ran.into_inner(), 1);
@@ -63,14 +64,14 @@ fn strategies_of_a_trial_share_its_data() {
         loaded.lock().unwrap().push(setup.seed);
         no_data(setup)
     };
-    let laboratory = Laboratory {
+    let runner = TrialRunner {
         out: out.path(),
         jobs: 1,
         load: &load,
-        run: &|setup, _, _, _| Ok(made_up(setup)),
+        run: &|setup, _, _, _| Ok(invented(setup)),
         interrupt: &interrupt,
     };
-    laboratory.records(&trials(&all()), Progress::new(std::io::sink(), Style::Silent)).unwrap();
+    runner.records(&trials(&all()), TrialProgress::new(std::io::sink(), ProgressStyle::Silent)).unwrap();
     assert_eq!(loaded.into_inner().unwrap(), [1, 2, 3]);
 }
 
@@ -78,14 +79,14 @@ fn strategies_of_a_trial_share_its_data() {
 fn data_are_forgotten_after_their_last_trial() {
     let out = tempfile::tempdir().unwrap();
     let noises = [Corruption::FeatureNoise, Corruption::LabelNoise];
-    let setups = noises.map(|corruption| Setup { corruption, ..setup(Contender::Evenhand) });
-    let pools: Mutex<Vec<Weak<Pool>>> = Mutex::default();
+    let setups = noises.map(|corruption| Setup { corruption, ..setup(Variant::Evenhand) });
+    let pools: Mutex<Vec<Weak<SamplePool>>> = Mutex::default();
     let run: &RunTrial<'_> = &|setup, pool, _, _| {
         let mut pools = pools.lock().unwrap();
         pools.push(Arc::downgrade(pool));
         let alive = pools.iter().filter_map(Weak::upgrade).filter(|other| !Arc::ptr_eq(other, pool)).count();
         assert_eq!(alive, 0, "data of another seed are still there");
-        Ok(made_up(setup))
+        Ok(invented(setup))
     };
     run_in(out.path(), &trials(&setups), 1, run).unwrap();
     assert_eq!(pools.into_inner().unwrap().len(), 6);
@@ -96,7 +97,7 @@ fn parallel_trials_give_the_table_of_one_after_another() {
     let folders = [1, 2, 7].map(|jobs| (jobs, tempfile::tempdir().unwrap()));
     let texts = folders.each_ref().map(|(jobs, folder)| {
         let records = finished(folder.path(), *jobs);
-        let mut text = plan(&all()).answer(&records, TRIALS).markdown();
+        let mut text = table_plan(&all()).fill(&records, TRIALS).markdown();
         // The last column is the time of a trial.
         text = text.lines().map(|line| line.rsplitn(3, '|').last().unwrap().to_owned() + "\n").collect();
         text
@@ -128,7 +129,7 @@ fn an_interrupted_run_leaves_whole_files_only_and_goes_on_later() {
     let wanted = trials(&all());
     let (interrupt, begun) = (Interrupt::default(), AtomicUsize::new(0));
     let run: &RunTrial<'_> = &|setup, _, interrupt, on_round| {
-        let mut seen = made_up(setup);
+        let mut seen = invented(setup);
         if begun.fetch_add(1, Ordering::Relaxed) == 4 {
             on_round(1);
             interrupt.raise();
@@ -138,13 +139,14 @@ fn an_interrupted_run_leaves_whole_files_only_and_goes_on_later() {
         }
         Ok(seen)
     };
-    let laboratory = Laboratory { out: out.path(), jobs: 1, load: &no_data, run, interrupt: &interrupt };
-    let records = laboratory.records(&wanted, Progress::new(std::io::sink(), Style::Silent)).unwrap();
+    let runner = TrialRunner { out: out.path(), jobs: 1, load: &no_data, run, interrupt: &interrupt };
+    let records =
+        runner.records(&wanted, TrialProgress::new(std::io::sink(), ProgressStyle::Silent)).unwrap();
     assert_eq!((records.done(), records.is_complete()), (4, false));
     let kept = files(out.path());
     assert_eq!(kept.len(), 4, "{kept:?}");
     for path in &kept {
-        let record: Record = serde_json::from_slice(&fs::read(out.path().join(path)).unwrap()).unwrap();
+        let record: TrialRecord = serde_json::from_slice(&fs::read(out.path().join(path)).unwrap()).unwrap();
         assert_eq!((record.setup.path(), record.figures.ended), (path.clone(), Ended::Complete));
     }
     assert!(finished(out.path(), 2).is_complete());
@@ -154,13 +156,15 @@ fn an_interrupted_run_leaves_whole_files_only_and_goes_on_later() {
 #[test]
 fn a_federation_that_gives_up_leaves_the_other_trials_alone() {
     let out = tempfile::tempdir().unwrap();
-    let setups = [setup(Contender::Evenhand), setup(Contender::Fedavg)];
+    let setups = [setup(Variant::Evenhand), setup(Variant::Fedavg)];
     let ran = AtomicUsize::new(0);
     let run: &RunTrial<'_> = &|setup, _, _, _| {
         ran.fetch_add(1, Ordering::Relaxed);
-        match (setup.contender, setup.seed) {
-            (Contender::Evenhand, 2) => Err(FailureCause::Diverged { round: 7 }.into()),
-            _ => Ok(made_up(setup)),
+        match (setup.variant, setup.seed) {
+            (Variant::Evenhand, 2) => {
+                Err(SimulationError::Failed(FailureCause::Diverged { round: 7 }).into())
+            }
+            _ => Ok(invented(setup)),
         }
     };
     for expected in [6, 7] {
@@ -170,18 +174,22 @@ fn a_federation_that_gives_up_leaves_the_other_trials_alone() {
         let [failure] = records.failed.as_slice() else { panic!("{:?}", records.failed) };
         assert_eq!(failure.path, out.path().join(setups[0].with_seed(2).path()));
         assert!(failure.cause.to_string().contains("diverged in round 7"), "{}", failure.cause);
-        let text = plan(&setups).answer(&records, TRIALS).text();
+        let text = table_plan(&setups).fill(&records, TRIALS).text();
         assert!(text.contains("(2 of 3)"), "{text}");
     }
-    assert_eq!(Records::kept(out.path(), &trials(&setups)).unwrap().exit(), Exit::Ok, "nothing was run");
+    assert_eq!(
+        TrialRecords::stored(out.path(), &trials(&setups)).unwrap().exit(),
+        Exit::Ok,
+        "nothing was run"
+    );
 }
 
 #[test]
 fn a_trial_that_fails_ends_the_run_with_its_error() {
     let out = tempfile::tempdir().unwrap();
-    let error = run_in(out.path(), &trials(&all()), 2, &|setup, _, _, _| match setup.contender {
-        Contender::Cons => Err(FleetError::Defect("on purpose".into())),
-        _ => Ok(made_up(setup)),
+    let error = run_in(out.path(), &trials(&all()), 2, &|setup, _, _, _| match setup.variant {
+        Variant::Cons => Err(SimulationError::Defect("on purpose".into()).into()),
+        _ => Ok(invented(setup)),
     });
     assert_eq!(error.unwrap_err().to_string(), "a defect: on purpose");
     assert!(!files(out.path()).is_empty(), "what was done is kept");

@@ -1,0 +1,186 @@
+//! The nodes of a churn: real links, invented updates.
+
+use std::thread;
+use std::time::Duration;
+
+use evenhand_link::{Broker, Events, Link, LinkEvent, LinkOptions, Outbox, Outgoing};
+use evenhand_protocol::codec::EncodedUpdate;
+use evenhand_protocol::identity::{Digest, FederationId, NodeId};
+use evenhand_protocol::message::{Answer, Birth, Life, Message, Order, Phase, Status, Train, Update};
+use evenhand_protocol::topic::{self, Channel};
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::SeedableRng;
+use tokio::sync::{oneshot, watch};
+use tokio::task::JoinSet;
+
+use super::{ChurnArgs, federation_name};
+use crate::sim::SimulationError;
+
+/// Limit on the time of a shutdown.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Runs all nodes until the federation is finished or the parent process is gone.
+pub(super) async fn run(args: &ChurnArgs) -> Result<(), SimulationError> {
+    let broker = Broker::parse(&args.broker)?;
+    let federation = federation_name(args)?;
+    let (rounds, round) = watch::channel(0);
+    let mut tasks = JoinSet::new();
+    tasks.spawn(follow_rounds(broker.clone(), federation.clone(), rounds));
+    for number in 0..args.nodes {
+        let node = ChurnNode {
+            id: NodeId::new(&format!("node-{number:05}"))?,
+            federation: federation.clone(),
+            broker: broker.clone(),
+            seed: args.seed << 32 | u64::from(number),
+            dying: args.dying,
+        };
+        tasks.spawn(node.run(round.clone()));
+    }
+    let (gone, orphaned) = oneshot::channel::<()>();
+    thread::spawn(move || {
+        let _closed = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
+        drop(gone);
+    });
+    let all = async {
+        while let Some(ended) = tasks.join_next().await {
+            ended.map_err(|panic| SimulationError::Defect(panic.to_string()))??;
+        }
+        Ok(())
+    };
+    tokio::select! {
+        ended = all => ended,
+        _ = orphaned => Ok(()),
+    }
+}
+
+/// Follows the manifest, so that disconnected nodes return with the next round; `u32::MAX` at the end.
+async fn follow_rounds(
+    broker: Broker,
+    federation: FederationId,
+    rounds: watch::Sender<u32>,
+) -> Result<(), SimulationError> {
+    let mut options = LinkOptions::new(broker, format!("{federation}-rounds"));
+    options.subscriptions = vec![topic::manifest(&federation)];
+    options.persistent = false;
+    let (_outbox, mut events) = Link::connect(options)?;
+    while let Some(event) = events.next().await {
+        if let LinkEvent::Message { message: Message::Manifest(manifest), .. } = event {
+            let over = matches!(manifest.phase, Phase::Finished | Phase::Failed);
+            rounds.send_replace(if over { u32::MAX } else { manifest.round });
+            if over {
+                break;
+            }
+        }
+    }
+    Ok(())
+}
+
+struct ChurnNode {
+    id: NodeId,
+    federation: FederationId,
+    broker: Broker,
+    seed: u64,
+    dying: f64,
+}
+
+impl ChurnNode {
+    /// Connects, disconnects and returns until the end.
+    async fn run(self, mut round: watch::Receiver<u32>) -> Result<(), SimulationError> {
+        let mut session = 1;
+        loop {
+            let (outbox, mut events) = Link::connect(self.options(session))?;
+            let died_in = self.session(session, &outbox, &mut events, &mut round).await?;
+            let Some(died_in) = died_in else {
+                outbox.clear(&self.topic(Channel::Status)).await?;
+                outbox.clear(&self.topic(Channel::Account)).await?;
+                return Ok(outbox.close(SHUTDOWN_TIMEOUT).await?);
+            };
+            // Disconnects without a message: the broker publishes the will.
+            drop(events);
+            if round.wait_for(|round| *round > died_in).await.is_err() {
+                return Ok(());
+            }
+            session += 1;
+        }
+    }
+
+    /// One session; returns the round in which it disconnected, or none at the end.
+    async fn session(
+        &self,
+        session: u64,
+        outbox: &Outbox,
+        events: &mut Events,
+        round: &mut watch::Receiver<u32>,
+    ) -> Result<Option<u32>, SimulationError> {
+        let mut weights = 0;
+        // It stays for the round in which it came.
+        let mut lived = *round.borrow_and_update();
+        loop {
+            tokio::select! {
+                changed = round.changed() => {
+                    let now = *round.borrow_and_update();
+                    if changed.is_err() || now == u32::MAX {
+                        return Ok(None);
+                    }
+                    if now > lived && self.dies_in(now) {
+                        return Ok(Some(now));
+                    }
+                    lived = now;
+                }
+                event = events.next() => match event {
+                    Some(LinkEvent::Connected { .. }) => {
+                        let birth = Birth { graph: None, weights: None, token: None, software: "churn".into() };
+                        let status = Status { session, life: Life::Born(birth) };
+                        outbox.publish(&self.topic(Channel::Status), &Message::Status(status), true).await?;
+                    }
+                    Some(LinkEvent::Message { message: Message::Order(Order::Train(train)), .. }) => {
+                        weights = train.weights.as_ref().map_or(weights, Vec::len);
+                        let answer = self.answer(&train, weights);
+                        outbox.publish(&self.topic(Channel::Update), &Message::Answer(answer), false).await?;
+                    }
+                    Some(_) => {}
+                    None => return Ok(None),
+                },
+            }
+        }
+    }
+
+    fn options(&self, session: u64) -> LinkOptions {
+        let mut options = LinkOptions::new(self.broker.clone(), self.id.to_string());
+        options.subscriptions = vec![self.topic(Channel::Task)];
+        options.persistent = false;
+        let dead = Message::Status(Status { session, life: Life::Dead });
+        options.will = Some(Outgoing { topic: self.topic(Channel::Status), message: dead, retain: true });
+        options
+    }
+
+    fn topic(&self, channel: Channel) -> String {
+        topic::node(&self.federation, &self.id, channel)
+    }
+
+    fn dies_in(&self, round: u32) -> bool {
+        self.rng(round).random_bool(self.dying.clamp(0.0, 1.0))
+    }
+
+    fn answer(&self, train: &Train, weights: usize) -> Answer {
+        if weights == 0 {
+            return Answer::NeedWeights { round: train.round };
+        }
+        let mut rng = self.rng(train.round);
+        let vector = (0..weights).map(|_| rng.random_range(-1.0..1.0)).collect();
+        Answer::Update(Update {
+            round: train.round,
+            samples: 48,
+            loss: rng.random_range(0.1..1.0),
+            online_loss: 0.0,
+            online_samples: 0,
+            vector: EncodedUpdate::F32(vector),
+        })
+    }
+
+    fn rng(&self, round: u32) -> ChaCha8Rng {
+        let digest = Digest::of(&[self.seed.to_le_bytes(), u64::from(round).to_le_bytes()].concat());
+        ChaCha8Rng::from_seed(digest.0)
+    }
+}

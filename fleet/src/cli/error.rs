@@ -1,0 +1,84 @@
+//! Commands that failed.
+
+use std::io;
+use std::path::PathBuf;
+
+use evenhand_protocol::exit::{self, Exit};
+
+use super::bench::BenchError;
+use super::calc::CalcError;
+use crate::data::DataError;
+use crate::experiment::ExperimentError;
+use crate::experiment::setup_check::SettingError;
+use crate::sim::SimulationError;
+use crate::sim::demo::DemoError;
+
+/// A command that failed.
+#[derive(Debug, thiserror::Error)]
+pub enum FleetError {
+    /// Settings of the demo contradict each other.
+    #[error(transparent)]
+    Demo(#[from] DemoError),
+    /// The report cannot be written.
+    #[error("cannot write the report {}: {cause}; choose another --report PATH", path.display())]
+    Report {
+        /// Its path.
+        path: PathBuf,
+        /// The system's error.
+        cause: io::Error,
+    },
+    /// Standard output cannot be written.
+    #[error("cannot write to stdout: {0}")]
+    Output(#[source] io::Error),
+    /// A simulation cannot start or go on.
+    #[error(transparent)]
+    Simulation(#[from] SimulationError),
+    /// An experiment cannot start or go on.
+    #[error(transparent)]
+    Experiment(#[from] ExperimentError),
+    /// A calculator refused its question.
+    #[error(transparent)]
+    Calc(#[from] CalcError),
+    /// A benchmark could not run.
+    #[error(transparent)]
+    Bench(#[from] BenchError),
+    /// Everything that was asked of a table is left out.
+    #[error(
+        "nothing is left of the table {table}; ask for other data sets or strategies, or for another table"
+    )]
+    NothingLeft {
+        /// The table.
+        table: String,
+    },
+}
+
+impl From<SettingError> for FleetError {
+    fn from(error: SettingError) -> Self {
+        ExperimentError::from(error).into()
+    }
+}
+
+impl From<DataError> for FleetError {
+    fn from(error: DataError) -> Self {
+        ExperimentError::from(error).into()
+    }
+}
+
+impl FleetError {
+    /// Whether it failed only because the reader of its output is gone.
+    pub fn is_reader_gone(&self) -> bool {
+        matches!(self, Self::Output(cause) | Self::Calc(CalcError::Io(cause)) if exit::is_reader_gone(cause))
+    }
+
+    /// The exit code.
+    pub fn exit(&self) -> Exit {
+        match self {
+            Self::Demo(_) | Self::Report { .. } | Self::NothingLeft { .. } => Exit::Usage,
+            Self::Simulation(error) => error.exit(),
+            Self::Experiment(error) => error.exit(),
+            Self::Calc(error) => error.exit(),
+            Self::Bench(error) => error.exit(),
+            Self::Output(_) => Exit::Software,
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! `evenhand-fleet experiment`.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use evenhand_fairness::Utility;
+use evenhand_federation::OptimiserKind;
+use evenhand_protocol::exit::Exit;
+
+use super::trial_args::{TrialArgs, finished};
+use super::{FleetError, by_name};
+use crate::data::Dataset;
+use crate::experiment::comparison::table_plan;
+use crate::experiment::page;
+use crate::experiment::setup::Setup;
+use crate::experiment::setup_check::SettingError;
+use crate::experiment::summary::ExperimentFigures;
+use crate::experiment::table::seeds;
+use crate::experiment::variant::{Variant, Variants};
+use crate::names::value_name;
+use crate::scenario::Corruption;
+
+/// Examples of use.
+pub(super) const HELP: &str = "\
+Examples:
+  evenhand-fleet experiment                              all strategies, synthetic data
+  evenhand-fleet experiment --dataset mnist --data DIR   MNIST with feature noise
+  evenhand-fleet experiment --dataset mnist --data DIR --corruption label-noise \\
+      --strategy evenhand,evenhand-credit,fedavg --trials 10
+
+Every finished trial is a file in --out: Ctrl-C loses only the trials under way, and the same
+command goes on.
+Figures are means ± standard errors over trials; – is what a strategy does not have.";
+
+/// Flags of `evenhand-fleet experiment`
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct ExperimentArgs {
+    /// Data set
+    #[arg(long, value_enum, default_value_t = Dataset::Synthetic)]
+    pub dataset: Dataset,
+    /// Corruption that makes nodes' data differ in quality
+    #[arg(long, value_enum, default_value_t = Corruption::FeatureNoise)]
+    pub corruption: Corruption,
+    /// A strategy, or several with commas: evenhand, evenhand-without-replacement, evenhand-credit, evenhand-calibrated,
+    /// evenhand-calibrated-credit, fedavg, q-ffl, fgfl, gog, standalone, cons; or all, which is all of these but
+    /// evenhand-calibrated-credit
+    #[arg(long, default_value = "all", value_name = "S|all|S,S,…")]
+    pub strategy: Variants,
+    /// Flags of every command that runs trials.
+    #[command(flatten)]
+    pub trials: TrialArgs,
+    /// Settings other than the published ones.
+    #[command(flatten)]
+    pub overrides: Overrides,
+}
+
+/// Settings other than the published ones
+#[derive(Debug, Clone, Default, clap::Args)]
+#[command(next_help_heading = "Settings other than the published ones, which are the defaults")]
+pub(crate) struct Overrides {
+    /// Nodes, N
+    #[arg(long, value_name = "N")]
+    pub nodes: Option<usize>,
+    /// Rounds, T
+    #[arg(long, value_name = "T")]
+    pub rounds: Option<u32>,
+    /// Samples of a node's batch in a round
+    #[arg(long, value_name = "SAMPLES")]
+    pub batch: Option<usize>,
+    /// The learning rate, η
+    #[arg(long, value_name = "ETA")]
+    pub learning_rate: Option<f64>,
+    /// OptimiserKind of the nodes: none, momentum or adam
+    #[arg(long, value_name = "NAME", value_parser = by_name::<OptimiserKind>)]
+    pub optimiser: Option<OptimiserKind>,
+    /// Utility of a coalition of updates: cosine, course, projection, inner-product or leave-one-out
+    #[arg(long, value_name = "NAME", value_parser = by_name::<Utility>)]
+    pub utility: Option<Utility>,
+    /// Nodes drawn in a round
+    #[arg(long, value_name = "K")]
+    pub k: Option<usize>,
+    /// β: small is strict, large is equal
+    #[arg(long, value_name = "BETA")]
+    pub temperature: Option<f64>,
+    /// τ: rounds over which the standings must have settled
+    #[arg(long, value_name = "TAU")]
+    pub window: Option<usize>,
+    /// M: nodes whose contributions the stop rule tests
+    #[arg(long, value_name = "M")]
+    pub tested_nodes: Option<usize>,
+    /// α: exploring ends when the stop rule's p-value reaches it
+    #[arg(long, value_name = "ALPHA")]
+    pub alpha: Option<f64>,
+    /// The largest ζ: the quality of the worst node's data
+    #[arg(long, value_name = "ZETA")]
+    pub level: Option<f64>,
+    /// A negative control: after exploring, every reward goes to another node than was drawn
+    #[arg(long)]
+    pub shuffled: bool,
+}
+
+impl ExperimentArgs {
+    /// The setups of the first trial, one a strategy.
+    fn setups(&self) -> Result<Vec<Setup>, SettingError> {
+        self.strategy.0.iter().map(|&variant| self.setup(variant)).collect()
+    }
+
+    fn setup(&self, variant: Variant) -> Result<Setup, SettingError> {
+        let Self { dataset, corruption, trials, overrides, .. } = self;
+        let base = Setup::published(*dataset, *corruption, variant, trials.as_published, trials.seed);
+        let setup = Setup {
+            level: overrides.level.unwrap_or(base.level),
+            nodes: overrides.nodes.unwrap_or(base.nodes),
+            rounds: overrides.rounds.unwrap_or(base.rounds),
+            batch: overrides.batch.unwrap_or(base.batch),
+            learning_rate: overrides.learning_rate.unwrap_or(base.learning_rate),
+            optimiser: overrides.optimiser.unwrap_or(base.optimiser),
+            utility: overrides.utility.unwrap_or(base.utility),
+            k: overrides.k.unwrap_or(base.k),
+            temperature: overrides.temperature.unwrap_or(base.temperature),
+            window: overrides.window.unwrap_or(base.window),
+            tested_nodes: overrides.tested_nodes.unwrap_or(base.tested_nodes),
+            alpha: overrides.alpha.unwrap_or(base.alpha),
+            evaluation_samples: trials.evaluation_samples,
+            shuffled: overrides.shuffled,
+            ..base
+        };
+        setup.check()?;
+        Ok(setup)
+    }
+}
+
+impl ExperimentArgs {
+    /// Beside the results; other settings than the published ones have a report of their own.
+    fn report_path(&self, setups: &[Setup]) -> PathBuf {
+        let Self { dataset, corruption, trials, .. } = self;
+        let folder = trials.out.join(value_name(dataset)).join(value_name(corruption));
+        let own = setups.first().and_then(Setup::own_name);
+        let name = own.map_or("report.html".to_owned(), |own| format!("report-{own}.html"));
+        folder.join(value_name(&trials.as_published)).join(name)
+    }
+}
+
+/// Runs the missing trials of an experiment and prints its table.
+pub(super) fn run(args: &ExperimentArgs) -> Result<Exit, FleetError> {
+    let setups = args.setups()?;
+    let wanted: Vec<Setup> = setups.iter().flat_map(|setup| seeds(setup, args.trials.trials)).collect();
+    let file = args.trials.report_file(args.report_path(&setups))?;
+    let Some(records) = args.trials.records(&wanted)? else { return Ok(Exit::Interrupted) };
+    let report = finished(file, || page::experiment(&setups, args.trials.trials, &records))?;
+    let text = if args.trials.json {
+        let figures = ExperimentFigures::of(&setups, args.trials.trials, &records);
+        serde_json::to_string(&figures).map_err(|error| FleetError::Output(error.into()))? + "\n"
+    } else {
+        table_plan(&setups).fill(&records, args.trials.trials).text() + &report
+    };
+    io::stdout().lock().write_all(text.as_bytes()).map_err(FleetError::Output)?;
+    Ok(records.exit())
+}

@@ -1,0 +1,116 @@
+//! The command line: flags of all commands, their output and exit codes.
+
+mod bench;
+mod calc;
+mod data;
+mod demo;
+mod error;
+mod experiment;
+mod paper;
+mod report_file;
+pub mod run_table;
+mod signal;
+mod trial_args;
+
+use std::io;
+use std::path::PathBuf;
+
+use evenhand_protocol::exit::Exit;
+use serde::de::value::{Error as NameError, StrDeserializer};
+use serde::de::{DeserializeOwned, IntoDeserializer};
+
+use self::bench::BenchCommand;
+use self::calc::CalcCommand;
+use self::data::DataArgs;
+use self::demo::DemoArgs;
+pub use self::error::FleetError;
+use self::experiment::ExperimentArgs;
+use self::paper::PaperArgs;
+use crate::sim::process;
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0    done
+  64   the command line is wrong, or its values contradict each other
+  65   a question to a calculator is wrong, or a data set is broken or missing
+  69   the broker cannot be reached, or refuses us
+  70   a defect, a full disk, or a federation cannot go on
+  130  ended by Ctrl-C, with what was reached so far";
+
+/// A simulated fleet of meters that learns together, fairly; and tools to check it
+///
+/// Without a command, the demo is run: it takes the flags below.
+#[derive(Debug, clap::Parser)]
+#[command(name = "evenhand-fleet", version, args_conflicts_with_subcommands = true, after_help = EXIT_CODES)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Option<FleetCommand>,
+    #[command(flatten)]
+    demo: DemoArgs,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum FleetCommand {
+    /// Meters of different data quality learn one model, and the better ones receive it more often
+    #[command(after_help = EXIT_CODES)]
+    Demo(DemoArgs),
+    /// Check a number: JSON on stdin, JSON on stdout
+    #[command(subcommand, after_help = EXIT_CODES)]
+    Calc(CalcCommand),
+    /// Run one node; `demo --processes` starts these
+    #[command(hide = true)]
+    Node(NodeArgs),
+    /// Run strategies side by side on one data set, several trials each
+    #[command(after_help = format!("{}\n\n{EXIT_CODES}", experiment::HELP))]
+    Experiment(ExperimentArgs),
+    /// Run one of the paper's tables, or all, and print ours beside the published figures
+    #[command(after_help = format!("{}\n\n{EXIT_CODES}", paper::HELP))]
+    Paper(PaperArgs),
+    /// Measure
+    #[command(subcommand, after_help = EXIT_CODES)]
+    Bench(BenchCommand),
+    /// List the data sets: what is here, what is missing, and where it is published
+    #[command(after_help = data::HELP)]
+    Data(DataArgs),
+}
+
+impl Cli {
+    /// Runs the command.
+    pub fn run(self) -> Result<Exit, FleetError> {
+        match self.command {
+            None => demo::run(&self.demo),
+            Some(FleetCommand::Demo(demo)) => demo::run(&demo),
+            Some(FleetCommand::Calc(calc)) => {
+                calc.run(io::stdin().lock(), io::stdout().lock())?;
+                Ok(Exit::Ok)
+            }
+            Some(FleetCommand::Node(node)) => {
+                process::main(&node.config)?;
+                Ok(Exit::Ok)
+            }
+            Some(FleetCommand::Experiment(experiment)) => experiment::run(&experiment),
+            Some(FleetCommand::Paper(paper)) => paper::run(&paper),
+            Some(FleetCommand::Bench(bench)) => {
+                bench.run(io::stdout().lock())?;
+                Ok(Exit::Ok)
+            }
+            Some(FleetCommand::Data(args)) => {
+                data::run(args, io::stdout().lock()).map_err(FleetError::Output)
+            }
+        }
+    }
+}
+
+/// The configuration of one node
+#[derive(Debug, clap::Args)]
+struct NodeArgs {
+    /// The configuration file
+    #[arg(long)]
+    config: PathBuf,
+}
+
+/// The value that has this name in a configuration.
+fn by_name<T: DeserializeOwned>(name: &str) -> Result<T, NameError> {
+    let name: StrDeserializer<'_, NameError> = name.into_deserializer();
+    T::deserialize(name)
+}

@@ -1,0 +1,159 @@
+//! Variants under comparison: strategies with their stop rules and samplers.
+
+use clap::ValueEnum;
+
+use evenhand_fairness::SamplerKind;
+use evenhand_federation::StopRuleKind;
+
+use crate::names::value_name;
+
+/// A strategy with its stop rule and sampler, by its name on the command line; in the order of tables, ours first.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, ValueEnum, serde::Serialize, serde::Deserialize,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Variant {
+    /// The paper's stop rule and sampler
+    Evenhand,
+    /// The paper's stop rule; the sampler of the published code
+    EvenhandWithoutReplacement,
+    /// The paper's stop rule; draws without luck
+    EvenhandCredit,
+    /// The calibrated stop rule; the paper's sampler
+    EvenhandCalibrated,
+    /// The calibrated stop rule; draws without luck
+    EvenhandCalibratedCredit,
+    /// All nodes are drawn with equal probability (McMahan et al. 2017)
+    Fedavg,
+    /// Nodes with higher losses weigh more, q = 0.1 (Li et al. 2020)
+    QFfl,
+    /// Sparser updates for those who contribute less (Xu et al. 2021)
+    Fgfl,
+    /// Nodes are drawn by the Shapley values of their last updates (Nagalapatti and Narayanam 2021)
+    Gog,
+    /// Every node learns alone
+    Standalone,
+    /// Every node has a model of its own, drawn towards the mean of all, λ = 0.3
+    Cons,
+}
+
+impl Variant {
+    /// The variants of `all`: each of our choices once against the paper's, and every baseline.
+    pub fn all() -> Vec<Self> {
+        let wanted = |&variant: &Self| variant != Self::EvenhandCalibratedCredit;
+        Self::value_variants().iter().copied().filter(wanted).collect()
+    }
+
+    /// Whether it is the paper's mechanism, with any stop rule and sampler.
+    pub fn is_ours(self) -> bool {
+        self < Self::Fedavg
+    }
+
+    /// Its position in tables, and so its colour in plots.
+    pub fn position(self) -> usize {
+        self as usize
+    }
+
+    /// The name on the command line and in file names.
+    pub fn name(self) -> String {
+        value_name(&self)
+    }
+
+    /// The name in tables and plots.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Evenhand => "Evenhand",
+            Self::EvenhandWithoutReplacement => "Evenhand, no replacement",
+            Self::EvenhandCredit => "Evenhand, credit",
+            Self::EvenhandCalibrated => "Evenhand, calibrated",
+            Self::EvenhandCalibratedCredit => "Evenhand, calibrated, credit",
+            Self::Fedavg => "FedAvg",
+            Self::QFfl => "q-FFL",
+            Self::Fgfl => "FGFL",
+            Self::Gog => "GoG",
+            Self::Standalone => "Standalone",
+            Self::Cons => "Cons",
+        }
+    }
+}
+
+impl Variant {
+    /// The name of its strategy.
+    pub(super) fn strategy(self) -> &'static str {
+        match self {
+            Self::Evenhand
+            | Self::EvenhandWithoutReplacement
+            | Self::EvenhandCredit
+            | Self::EvenhandCalibrated
+            | Self::EvenhandCalibratedCredit => "evenhand",
+            Self::Fedavg => "fedavg",
+            Self::QFfl => "q-ffl",
+            Self::Fgfl => "fgfl",
+            Self::Gog => "gog",
+            Self::Standalone => "standalone",
+            Self::Cons => "cons",
+        }
+    }
+
+    /// Its stop rule.
+    pub(super) fn stop_rule(self) -> StopRuleKind {
+        match self {
+            Self::EvenhandCalibrated | Self::EvenhandCalibratedCredit => StopRuleKind::Calibrated,
+            _ => StopRuleKind::Paper,
+        }
+    }
+
+    /// Its sampler: ours as named, or as the published code draws; the baselines draw k distinct nodes.
+    pub(super) fn sampler(self, as_code: bool) -> SamplerKind {
+        match self {
+            Self::EvenhandCredit | Self::EvenhandCalibratedCredit => SamplerKind::Credit,
+            Self::Evenhand | Self::EvenhandCalibrated if !as_code => SamplerKind::WithReplacement,
+            _ => SamplerKind::WithoutReplacement,
+        }
+    }
+}
+
+/// Some variants, as the command line names them: `all`, one name, or several with commas.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Variants(pub Vec<Variant>);
+
+impl std::str::FromStr for Variants {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut wanted = Vec::new();
+        for name in text.split(',').map(str::trim) {
+            match name {
+                "all" => wanted.extend(Variant::all()),
+                name => wanted.push(Variant::from_str(name, false).map_err(|_| unknown(name))?),
+            }
+        }
+        wanted.sort();
+        wanted.dedup();
+        Ok(Self(wanted))
+    }
+}
+
+fn unknown(name: &str) -> String {
+    let names: Vec<String> = Variant::value_variants().iter().map(value_name).collect();
+    format!("no strategy is called {name:?}; there are {}, and all", names.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_is_put_in_the_order_of_tables_without_doubles() {
+        let listed: Variants = "fedavg, evenhand-credit,fedavg".parse().expect("known names");
+        assert_eq!(listed.0, [Variant::EvenhandCredit, Variant::Fedavg]);
+        let all: Variants = "all".parse().expect("a known name");
+        assert_eq!((all.0.len(), all.0[0]), (10, Variant::Evenhand));
+    }
+
+    #[test]
+    fn an_unknown_name_is_refused_with_the_known_ones() {
+        let error = "evenhnd".parse::<Variants>().expect_err("no such name");
+        assert!(error.contains("\"evenhnd\"") && error.contains("q-ffl") && error.contains("all"), "{error}");
+    }
+}

@@ -1,0 +1,107 @@
+//! Behaviour of nodes: away, silent or steady.
+
+use rand::RngExt;
+use rand_distr::Poisson;
+
+use super::{Corruption, ScenarioConfig};
+use crate::data::random::{RandomPurpose, generator};
+
+/// The probability that a strategic node withholds its update.
+const SILENT: f64 = 0.5;
+/// Rounds of exploiting after which strategic nodes stop, on average.
+const STOP_MEAN: f64 = 20.0;
+
+/// The behaviour of a node, beside its measurements.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum NodeBehaviour {
+    /// Takes part in every round, honestly.
+    Steady,
+    /// Is away in some rounds: cannot be drawn, receives nothing.
+    Unstable {
+        /// The probability in each round.
+        away: f64,
+    },
+    /// While exploiting, takes the model and withholds its update, by chance.
+    StaysSilent {
+        /// The probability in each round.
+        chance: f64,
+    },
+    /// Takes models without giving updates, for good, from some round of exploiting on.
+    StopsAfter {
+        /// Rounds of exploiting in which it still contributes.
+        exploiting_rounds: u32,
+    },
+}
+
+impl NodeBehaviour {
+    /// Whether the node is away in a round, counted from 1.
+    pub fn is_away(self, seed: u64, node: usize, round: u32) -> bool {
+        match self {
+            NodeBehaviour::Unstable { away } => {
+                generator(seed, RandomPurpose::Away, node, round).random_bool(away)
+            }
+            NodeBehaviour::Steady | NodeBehaviour::StaysSilent { .. } | NodeBehaviour::StopsAfter { .. } => {
+                false
+            }
+        }
+    }
+
+    /// Whether the node, if drawn, withholds its update. `exploiting_round` counts from 1 and is `None` while
+    /// exploring: then every node contributes, since standings depend on it.
+    pub fn is_silent(self, seed: u64, node: usize, round: u32, exploiting_round: Option<u32>) -> bool {
+        let Some(exploiting_round) = exploiting_round else { return false };
+        match self {
+            NodeBehaviour::StaysSilent { chance } => {
+                generator(seed, RandomPurpose::Silent, node, round).random_bool(chance)
+            }
+            NodeBehaviour::StopsAfter { exploiting_rounds } => exploiting_round > exploiting_rounds,
+            NodeBehaviour::Steady | NodeBehaviour::Unstable { .. } => false,
+        }
+    }
+}
+
+/// A node's behaviour with the seed of its chances.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SeededBehaviour {
+    /// The behaviour.
+    pub behaviour: NodeBehaviour,
+    /// The seed.
+    pub seed: u64,
+    /// The node's number.
+    pub node: usize,
+}
+
+impl SeededBehaviour {
+    /// A node that takes part in every round.
+    pub const STEADY: Self = Self { behaviour: NodeBehaviour::Steady, seed: 0, node: 0 };
+
+    /// Whether the node is away in a round, counted from 1.
+    pub fn is_away(&self, round: u32) -> bool {
+        self.behaviour.is_away(self.seed, self.node, round)
+    }
+
+    /// Whether the node, if drawn, withholds its update. `exploiting_round` counts from 1 and is `None` while exploring.
+    pub fn is_silent(&self, round: u32, exploiting_round: Option<u32>) -> bool {
+        self.behaviour.is_silent(self.seed, self.node, round, exploiting_round)
+    }
+}
+
+pub(super) fn behaviours(config: &ScenarioConfig, zetas: &[f64]) -> Vec<NodeBehaviour> {
+    let stop = Poisson::new(STOP_MEAN).expect("the mean is positive and finite");
+    let of = |(node, zeta): (usize, &f64)| match config.corruption {
+        Corruption::Unstable => NodeBehaviour::Unstable { away: *zeta },
+        Corruption::StrategicRandom => NodeBehaviour::StaysSilent { chance: SILENT },
+        Corruption::StrategicPoisson => {
+            let drawn: f64 = generator(config.seed, RandomPurpose::Stop, node, 0).sample(stop);
+            NodeBehaviour::StopsAfter { exploiting_rounds: drawn as u32 }
+        }
+        Corruption::None
+        | Corruption::FeatureNoise
+        | Corruption::LabelNoise
+        | Corruption::Quantity
+        | Corruption::MissingValues
+        | Corruption::Heterogeneity
+        | Corruption::NonStationary => NodeBehaviour::Steady,
+    };
+    zetas.iter().enumerate().map(of).collect()
+}

@@ -1,0 +1,50 @@
+//! Corruptions of data: ways in which nodes' data differ in quality.
+
+use crate::names::value_name;
+
+/// The way in which ζ, the quality that a node's owner knows and the coordinator does not, enters its data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, clap::ValueEnum, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Corruption {
+    /// Nothing: all nodes are alike
+    None,
+    /// A share ζ of the samples carries Gaussian noise in its features
+    FeatureNoise,
+    /// A share ζ of the samples has a random label
+    LabelNoise,
+    /// Batches shrink with ζ by a power law
+    Quantity,
+    /// A share ζ of the samples lacks half of its features
+    MissingValues,
+    /// The higher ζ, the fewer classes a node sees
+    Heterogeneity,
+    /// A node is away in a share ζ of the rounds
+    Unstable,
+    /// Feature noise; nodes that are drawn withhold their update, by chance
+    StrategicRandom,
+    /// Feature noise; nodes stop contributing for good, some time after exploring
+    StrategicPoisson,
+    /// Label noise, which grows on one node and fades on another
+    NonStationary,
+}
+
+impl Corruption {
+    /// Its name on the command line.
+    pub fn name(self) -> String {
+        value_name(&self)
+    }
+
+    /// The largest ζ of the published experiments; for quantity and heterogeneity, all of the published spread.
+    pub fn level_default(self) -> f64 {
+        match self {
+            Corruption::None => 0.0,
+            Corruption::FeatureNoise
+            | Corruption::MissingValues
+            | Corruption::StrategicRandom
+            | Corruption::StrategicPoisson => 0.9,
+            Corruption::LabelNoise | Corruption::NonStationary => 0.2,
+            Corruption::Unstable => 0.5,
+            Corruption::Quantity | Corruption::Heterogeneity => 1.0,
+        }
+    }
+}

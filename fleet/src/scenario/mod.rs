@@ -1,0 +1,23 @@
+//! Scenarios: corrupted streams of samples, and nodes that misbehave.
+//!
+//! A [`SampleStream`] is a pure function of the pool, the [`ScenarioConfig`] and its seed: every node, round and sample can
+//! be asked for at any time, in any order, from any thread, beside the clean samples.
+
+mod behaviour;
+mod config;
+mod corruption;
+mod error;
+mod noise;
+mod quality;
+mod source;
+mod stream;
+
+#[cfg(test)]
+mod tests;
+
+pub use behaviour::{NodeBehaviour, SeededBehaviour};
+pub use config::ScenarioConfig;
+pub use corruption::Corruption;
+pub use error::ScenarioError;
+pub use source::NodeStream;
+pub use stream::{CleanRound, SampleStream};

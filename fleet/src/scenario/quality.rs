@@ -1,0 +1,88 @@
+//! ζ: the quality of each node's data.
+
+use rand::seq::SliceRandom;
+
+use super::{Corruption, ScenarioConfig};
+use crate::data::partition::Partition;
+use crate::data::random::{RandomPurpose, generator};
+use crate::data::{AsPublished, SamplePool, SampleTargets};
+
+/// Classes that the worst node sees.
+const CLASSES_MIN: u32 = 2;
+
+/// ζ by node.
+pub(super) fn zetas(
+    pool: &SamplePool,
+    config: &ScenarioConfig,
+    measured: &Partition,
+    classes: Option<&[Vec<u32>]>,
+) -> Vec<f64> {
+    let nodes = config.nodes;
+    match config.corruption {
+        Corruption::None => vec![0.0; nodes],
+        // The published code takes the share itself, and less is worse.
+        Corruption::Quantity => {
+            let all = measured.all(1).len() as f64;
+            (0..nodes).map(|node| -(measured.of(node, 1).len() as f64) / all).collect()
+        }
+        Corruption::Heterogeneity => {
+            let count = f64::from(class_count(pool));
+            classes.unwrap_or_default().iter().map(|classes| 1.0 - classes.len() as f64 / count).collect()
+        }
+        Corruption::NonStationary => {
+            let mut zetas = ladder(config);
+            // Where their noise ends up.
+            zetas[0] = config.level;
+            if nodes > 1 {
+                zetas[nodes - 1] = 0.0;
+            }
+            zetas
+        }
+        Corruption::FeatureNoise
+        | Corruption::LabelNoise
+        | Corruption::MissingValues
+        | Corruption::Unstable
+        | Corruption::StrategicRandom
+        | Corruption::StrategicPoisson => ladder(config),
+    }
+}
+
+/// Evenly from 0 to the level in the paper; the published code stops one step short of it.
+fn ladder(config: &ScenarioConfig) -> Vec<f64> {
+    let steps = match config.as_published {
+        AsPublished::Paper => config.nodes.saturating_sub(1).max(1),
+        AsPublished::Code => config.nodes,
+    };
+    (0..config.nodes).map(|node| config.level * node as f64 / steps as f64).collect()
+}
+
+/// The classes each node sees: all of them at node 0, falling evenly to [`CLASSES_MIN`] at the last if the level is 1, and
+/// less far if it is lower.
+pub(super) fn classes(pool: &SamplePool, config: &ScenarioConfig) -> Option<Vec<Vec<u32>>> {
+    if config.corruption != Corruption::Heterogeneity {
+        return None;
+    }
+    let count = class_count(pool);
+    let fewest = CLASSES_MIN.min(count);
+    let span = f64::from(count - fewest) * config.level;
+    let last = config.nodes.saturating_sub(1).max(1) as f64;
+    let of = |node: usize| {
+        let seen = count - (span * node as f64 / last).round() as u32;
+        let mut classes: Vec<u32> = (0..count).collect();
+        // The published code always takes the first ones; then only the best node would see the last.
+        if config.as_published == AsPublished::Paper {
+            classes.shuffle(&mut generator(config.seed, RandomPurpose::Classes, node, 0));
+        }
+        classes.truncate(seen as usize);
+        classes.sort_unstable();
+        classes
+    };
+    Some((0..config.nodes).map(of).collect())
+}
+
+fn class_count(pool: &SamplePool) -> u32 {
+    match &pool.targets {
+        SampleTargets::Classes { count, .. } => *count,
+        SampleTargets::Values { .. } => 0,
+    }
+}

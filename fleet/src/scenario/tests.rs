@@ -1,0 +1,418 @@
+#![allow(clippy::unwrap_used)]
+
+use std::sync::Arc;
+
+use evenhand_models::Targets;
+use evenhand_node::reading::{Row, Target};
+
+use super::*;
+use crate::data::partition::split;
+use crate::data::power_law::power_law_parts;
+use crate::data::{self, AsPublished, Dataset, SamplePool, SampleTargets};
+
+fn config(corruption: Corruption, as_published: AsPublished) -> ScenarioConfig {
+    ScenarioConfig {
+        dataset: Dataset::Synthetic,
+        corruption,
+        level: corruption.level_default(),
+        as_published,
+        nodes: 10,
+        rounds: 99,
+        batch: 6,
+        seed: 7,
+    }
+}
+
+fn stream(config: &ScenarioConfig) -> SampleStream {
+    let pool = data::load(config.dataset, None, &config.data_request()).unwrap();
+    SampleStream::new(Arc::new(pool), config).unwrap()
+}
+
+/// A pool of numbers to forecast, each its own sample number + 1.
+fn values(samples: usize) -> SamplePool {
+    let numbers: Vec<f32> = (1..=samples).map(|number| number as f32).collect();
+    SamplePool {
+        shape: vec![1],
+        features: numbers.clone(),
+        targets: SampleTargets::Values { of: numbers, scales: vec![(10.0, 2.0); samples] },
+        owners: None,
+        recorded: samples,
+        note: None,
+    }
+}
+
+/// The samples of a node as they are, beside what the node sees.
+fn beside(stream: &SampleStream, node: usize) -> Vec<(Row, Row)> {
+    let rounds = 1..=stream.rounds();
+    let pairs = rounds.flat_map(|round| {
+        let clean = stream.measured.of(node, round).iter().map(|at| stream.row(*at as usize));
+        clean.zip(stream.rows(node, round)).collect::<Vec<_>>()
+    });
+    pairs.collect()
+}
+
+fn share(pairs: &[(Row, Row)], differs: impl Fn(&(Row, Row)) -> bool) -> f64 {
+    pairs.iter().filter(|pair| differs(pair)).count() as f64 / pairs.len() as f64
+}
+
+#[test]
+fn steps_are_cut_as_numpy_cuts() {
+    let sizes = |length, parts| (0..parts).map(|at| split(length, parts, at).len()).collect::<Vec<_>>();
+    assert_eq!(sizes(10, 3), [4, 3, 3]);
+    assert_eq!(sizes(2, 4), [1, 1, 0, 0]);
+    assert_eq!((split(10, 3, 0), split(10, 3, 1), split(10, 3, 2)), (0..4, 4..7, 7..10));
+    let steps = sizes(60_000, 700);
+    assert_eq!((steps.iter().filter(|size| **size == 86).count(), steps[499], steps[500]), (500, 86, 85));
+}
+
+#[test]
+fn the_noisiest_nodes_of_the_published_mnist_split_get_two_samples() {
+    let config = ScenarioConfig {
+        dataset: Dataset::Mnist,
+        nodes: 30,
+        batch: 3,
+        rounds: 130,
+        ..config(Corruption::FeatureNoise, AsPublished::Code)
+    };
+    let mut pool = data::load(Dataset::Synthetic, None, &config.data_request()).unwrap();
+    pool.recorded = 60_000;
+    let stream = SampleStream::new(Arc::new(pool), &config).unwrap();
+    let sizes: Vec<usize> = (0..30).map(|node| stream.rows(node, 1).len()).collect();
+    assert_eq!(sizes, [vec![3; 26], vec![2; 4]].concat());
+    assert_eq!(stream.measured.of(0, 1), [0, 1, 2], "in the order of the file");
+    assert_eq!(stream.measured.of(0, 2), [86, 87, 88], "the next round is the next step");
+    assert_eq!((stream.batch(0), stream.batch(29), stream.passes()), (3, 2, 1));
+}
+
+#[test]
+fn a_share_zeta_of_the_samples_is_noisy() {
+    for as_published in [AsPublished::Paper, AsPublished::Code] {
+        let stream = stream(&config(Corruption::FeatureNoise, as_published));
+        for (node, zeta) in stream.zetas().iter().enumerate() {
+            let pairs = beside(&stream, node);
+            let noisy = share(&pairs, |(clean, seen)| clean.features != seen.features);
+            // 600 samples: three standard deviations are at most 0.061; the published code is exact.
+            let slack = if as_published == AsPublished::Code { 1.0 / 600.0 } else { 0.062 };
+            assert!((noisy - zeta).abs() <= slack, "{as_published:?} node {node}: {noisy} for ζ = {zeta}");
+            assert!(pairs.iter().all(|(clean, seen)| clean.target == seen.target));
+        }
+    }
+}
+
+#[test]
+fn noise_has_the_deviation_of_the_paper_or_of_the_code() {
+    for (as_published, expected) in [(AsPublished::Paper, 1.0), (AsPublished::Code, 1.2)] {
+        let stream = stream(&config(Corruption::FeatureNoise, as_published));
+        let pairs = beside(&stream, 9);
+        let noise =
+            pairs.iter().filter(|(clean, seen)| clean.features != seen.features).flat_map(|(clean, seen)| {
+                clean
+                    .features
+                    .iter()
+                    .zip(&seen.features)
+                    .map(|(clean, seen)| f64::from(seen - clean))
+                    .collect::<Vec<_>>()
+            });
+        let (count, sum, squares) = noise.fold((0.0, 0.0, 0.0), |(count, sum, squares), noise| {
+            (count + 1.0, sum + noise, squares + noise * noise)
+        });
+        let (mean, deviation): (f64, f64) = (sum / count, f64::sqrt(squares / count));
+        assert!(
+            count > 50_000.0 && mean.abs() < 0.02 && (deviation - expected).abs() < 0.02,
+            "{mean} {deviation}"
+        );
+    }
+}
+
+#[test]
+fn zeta_reaches_the_level_in_the_paper_and_stops_short_of_it_in_the_code() {
+    let of = |as_published| stream(&config(Corruption::LabelNoise, as_published)).zetas().to_vec();
+    let paper = of(AsPublished::Paper);
+    assert_eq!((paper[0], paper[9]), (0.0, 0.2));
+    let code = of(AsPublished::Code);
+    assert!((code[9] - 0.18).abs() < 1e-12 && code.is_sorted(), "{code:?}");
+}
+
+#[test]
+fn labels_change_at_the_rate_zeta_and_less_where_they_may_stay() {
+    let wrong = |as_published| {
+        let config = ScenarioConfig { level: 0.8, ..config(Corruption::LabelNoise, as_published) };
+        let pairs = beside(&stream(&config), 9);
+        assert!(pairs.iter().all(|(clean, seen)| clean.features == seen.features));
+        share(&pairs, |(clean, seen)| clean.target != seen.target)
+    };
+    let paper = wrong(AsPublished::Paper);
+    assert!((paper - 0.8).abs() < 0.05, "{paper}");
+    // ζ is 0.72, and one of the three classes is its own.
+    let code = wrong(AsPublished::Code);
+    assert!((code - 0.48).abs() < 0.062, "{code}");
+}
+
+#[test]
+fn values_are_negated() {
+    let of = |corruption, as_published| {
+        let config = ScenarioConfig { level: 1.0, ..config(corruption, as_published) };
+        beside(&SampleStream::new(Arc::new(values(6000)), &config).unwrap(), 9)
+    };
+    for (clean, seen) in of(Corruption::LabelNoise, AsPublished::Paper) {
+        let (Target::Value(clean), Target::Value(seen)) = (clean.target, seen.target) else {
+            panic!("classes")
+        };
+        assert_eq!(seen, -clean);
+    }
+    let negated = share(&of(Corruption::FeatureNoise, AsPublished::Code), |(clean, seen)| {
+        seen.features[0] == -clean.features[0]
+    });
+    assert!((negated - 0.9).abs() < 0.01, "{negated}");
+}
+
+#[test]
+fn half_of_the_features_of_a_share_zeta_are_missing() {
+    let stream = stream(&config(Corruption::MissingValues, AsPublished::Paper));
+    let pairs = beside(&stream, 9);
+    let zeros = |row: &Row| row.features.iter().filter(|feature| **feature == 0.0).count() as f64 / 144.0;
+    let hit: Vec<f64> = pairs.iter().map(|(_, seen)| zeros(seen)).filter(|zeros| *zeros > 0.0).collect();
+    assert!((hit.len() as f64 / 600.0 - 0.9).abs() < 0.04, "{}", hit.len());
+    assert!((hit.iter().sum::<f64>() / hit.len() as f64 - 0.5).abs() < 0.01);
+}
+
+#[test]
+fn batches_follow_the_power_law_and_the_one_with_most_is_the_best() {
+    let stream = stream(&ScenarioConfig { nodes: 30, ..config(Corruption::Quantity, AsPublished::Paper) });
+    let sizes: Vec<usize> = (0..30).map(|node| stream.batch(node)).collect();
+    assert!(sizes.is_sorted() && sizes.iter().sum::<usize>() == 180, "{sizes:?}");
+    // q^(1/1.659…) at 0.3 and 0.99 is 0.484 and 0.994; their mean 0.739 stands for 6 samples.
+    assert_eq!((sizes[0], sizes[29]), (4, 8), "{sizes:?}");
+    assert!(stream.zetas().is_sorted_by(|a, b| a >= b), "{:?}", stream.zetas());
+    assert!((stream.zetas().iter().sum::<f64>() + 1.0).abs() < 1e-12);
+}
+
+#[test]
+fn the_published_power_law_runs_out_of_samples() {
+    // Rounded up, the batches of a step of 90 samples sum up to more than 90.
+    let parts = power_law_parts(90, 30, 1.0);
+    assert_eq!(parts[0], 1..3, "1.97 samples, rounded up, from the second on");
+    let used: usize = parts.iter().filter(|part| part.start > 0).map(|part| part.len()).sum();
+    assert_eq!(used, 89, "each but the first, once");
+    assert_eq!(parts[29], 0..1);
+    assert!(parts.iter().all(|part| !part.is_empty() && part.end <= 90));
+}
+
+#[test]
+fn nodes_see_from_all_classes_down_to_two() {
+    let config =
+        ScenarioConfig { rounds: 20, batch: 30, ..config(Corruption::Heterogeneity, AsPublished::Paper) };
+    let mut pool = data::load(config.dataset, None, &config.data_request()).unwrap();
+    let of: Vec<u32> = (0..10).cycle().take(pool.len()).collect();
+    pool.targets = SampleTargets::Classes { of, count: 10 };
+    let stream = SampleStream::new(Arc::new(pool), &config).unwrap();
+    let counts: Vec<usize> = (0..10)
+        .map(|node| {
+            let rows = (1..=21).flat_map(|round| stream.rows(node, round));
+            let mut classes: Vec<u32> =
+                rows.map(|row| if let Target::Class(class) = row.target { class } else { 99 }).collect();
+            classes.sort_unstable();
+            classes.dedup();
+            classes.len()
+        })
+        .collect();
+    assert_eq!(counts, [10, 9, 8, 7, 6, 6, 5, 4, 3, 2]);
+    assert!(
+        (stream.zetas()[9] - 0.8).abs() < 1e-12 && stream.zetas()[0] == 0.0 && stream.zetas().is_sorted()
+    );
+    let Targets::Classes(mut scored) = stream.clean(3).batch.targets else { panic!("values") };
+    assert_eq!(scored.len(), 300);
+    scored.sort_unstable();
+    scored.dedup();
+    assert_eq!(scored.len(), 10, "models are scored on all classes");
+}
+
+#[test]
+fn noise_grows_on_one_node_and_fades_on_another() {
+    let config = ScenarioConfig { level: 0.8, ..config(Corruption::NonStationary, AsPublished::Paper) };
+    let stream = stream(&config);
+    let wrong = |node: usize, rounds: std::ops::RangeInclusive<u32>| {
+        let pairs: Vec<_> = rounds
+            .flat_map(|round| {
+                let clean = stream.measured.of(node, round).iter().map(|at| stream.row(*at as usize));
+                clean.zip(stream.rows(node, round)).collect::<Vec<_>>()
+            })
+            .collect();
+        share(&pairs, |(clean, seen)| clean.target != seen.target)
+    };
+    assert_eq!((wrong(0, 1..=1), wrong(9, 51..=100)), (0.0, 0.0));
+    // 60 samples: three standard deviations are 0.16 at 0.8·0.1 or 0.9.
+    assert!(wrong(0, 1..=10) < 0.24 && (wrong(0, 51..=100) - 0.8).abs() < 0.07);
+    assert!(wrong(9, 1..=10) > 0.56);
+    assert_eq!((stream.zetas()[0], stream.zetas()[9]), (0.8, 0.0));
+    assert!((wrong(5, 1..=100) - stream.zetas()[5]).abs() < 0.062);
+}
+
+#[test]
+fn nodes_are_away_silent_or_stop_as_configured() {
+    let unstable = stream(&config(Corruption::Unstable, AsPublished::Paper));
+    for (node, zeta) in unstable.zetas().iter().enumerate() {
+        let away = (1..=2000).filter(|round| unstable.behaviour(node).is_away(7, node, *round)).count();
+        assert!((away as f64 / 2000.0 - zeta).abs() < 0.034, "node {node} away {away} for ζ = {zeta}");
+        assert!(!unstable.behaviour(node).is_silent(7, node, 1, Some(1)));
+    }
+    let random = stream(&config(Corruption::StrategicRandom, AsPublished::Paper));
+    let silent = (1..=2000).filter(|round| random.behaviour(3).is_silent(7, 3, *round, Some(*round))).count();
+    assert!((silent as f64 / 2000.0 - 0.5).abs() < 0.034, "{silent}");
+    assert!(
+        (1..=200).all(|round| !random.behaviour(3).is_silent(7, 3, round, None)),
+        "all contribute while exploring"
+    );
+
+    let poisson = stream(&ScenarioConfig {
+        nodes: 400,
+        rounds: 1,
+        ..config(Corruption::StrategicPoisson, AsPublished::Paper)
+    });
+    let stops: Vec<u32> = (0..400)
+        .map(|node| match poisson.behaviour(node) {
+            NodeBehaviour::StopsAfter { exploiting_rounds } => exploiting_rounds,
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    let mean = f64::from(stops.iter().sum::<u32>()) / 400.0;
+    assert!((mean - 20.0).abs() < 0.68, "{mean}");
+    let behaviour = NodeBehaviour::StopsAfter { exploiting_rounds: 20 };
+    assert!(!behaviour.is_silent(7, 0, 90, Some(20)) && behaviour.is_silent(7, 0, 91, Some(21)));
+    assert!(!behaviour.is_silent(7, 0, 91, None));
+}
+
+#[test]
+fn what_a_node_sees_depends_on_nothing_but_seed_node_and_round() {
+    for corruption in [Corruption::FeatureNoise, Corruption::LabelNoise, Corruption::Heterogeneity] {
+        let config = config(corruption, AsPublished::Paper);
+        let (one, other) = (stream(&config), stream(&config));
+        let forwards: Vec<_> = (1..=20).map(|round| one.rows(8, round)).collect();
+        let backwards: Vec<_> = (1..=20).rev().map(|round| other.rows(8, round)).collect();
+        assert!(forwards.iter().eq(backwards.iter().rev()));
+        let another = stream(&ScenarioConfig { seed: 8, ..config });
+        assert_ne!(forwards[0], another.rows(8, 1));
+    }
+}
+
+#[test]
+fn noise_comes_from_the_seed_too() {
+    let config = config(Corruption::FeatureNoise, AsPublished::Code);
+    let pool = Arc::new(data::load(config.dataset, None, &config.data_request()).unwrap());
+    let one = beside(&SampleStream::new(Arc::clone(&pool), &config).unwrap(), 9);
+    let other = beside(&SampleStream::new(pool, &ScenarioConfig { seed: 8, ..config }).unwrap(), 9);
+    let noise = one.iter().zip(&other).filter(|((clean, one), (same, other))| {
+        assert_eq!(clean, same, "the code goes in the order of the file");
+        one != clean && other != clean
+    });
+    let noise: Vec<_> = noise.collect();
+    assert!(noise.len() > 300 && noise.iter().all(|((_, one), (_, other))| one != other));
+}
+
+#[test]
+fn the_clean_union_is_what_all_nodes_would_see_without_noise() {
+    let stream = stream(&config(Corruption::None, AsPublished::Paper));
+    let clean = stream.clean(5);
+    let rows: Vec<Row> = (0..10).flat_map(|node| stream.rows(node, 5)).collect();
+    assert_eq!(clean.batch.shape, [60, 144]);
+    assert_eq!(clean.batch.inputs, rows.iter().flat_map(|row| row.features.clone()).collect::<Vec<_>>());
+    assert!(clean.scales.is_empty());
+    let ahead = stream.clean(100);
+    assert_eq!(ahead.batch.shape, [60, 144], "one round more than the run has");
+    assert_eq!(stream.clean(101).batch.shape, [0, 144]);
+
+    let valued =
+        SampleStream::new(Arc::new(values(6000)), &config(Corruption::LabelNoise, AsPublished::Paper))
+            .unwrap();
+    assert_eq!(valued.clean(1).scales, vec![(10.0, 2.0); 60]);
+}
+
+#[test]
+fn a_small_pool_is_gone_through_again_and_again() {
+    let config = config(Corruption::None, AsPublished::Paper);
+    let stream = SampleStream::new(Arc::new(values(100)), &config).unwrap();
+    assert_eq!(stream.passes(), 60, "100 rounds of 60 samples");
+    let mut first: Vec<f32> = Vec::new();
+    for round in 1..=2 {
+        first.extend(stream.clean(round).batch.inputs);
+    }
+    first.truncate(100);
+    let order = first.clone();
+    first.sort_by(f32::total_cmp);
+    assert_eq!(first, (1..=100).map(|number| number as f32).collect::<Vec<_>>(), "each sample once a pass");
+    assert_ne!(order, first, "shuffled");
+}
+
+#[test]
+fn owners_keep_their_own_readings_in_the_order_of_time() {
+    let mut pool = values(1200);
+    pool.owners = Some((0..12).map(|owner| owner * 100..(owner + 1) * 100).collect());
+    let config = config(Corruption::None, AsPublished::Paper);
+    let stream = SampleStream::new(Arc::new(pool.clone()), &config).unwrap();
+    let features = |round| stream.rows(3, round).iter().map(|row| row.features[0]).collect::<Vec<_>>();
+    assert_eq!(features(1), [301.0, 302.0, 303.0, 304.0, 305.0, 306.0]);
+    assert_eq!(features(17), [397.0, 398.0, 399.0, 400.0, 301.0, 302.0], "and begins again");
+    assert_eq!(stream.passes(), 6);
+    pool.owners = Some(vec![0..100; 9]);
+    let refused = SampleStream::new(Arc::new(pool), &config).unwrap_err();
+    assert_eq!(refused.to_string(), "10 nodes, but only 9 meters have enough readings; lower --nodes");
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    let refusal = |config: &ScenarioConfig, pool: SamplePool| {
+        SampleStream::new(Arc::new(pool), config).unwrap_err().to_string()
+    };
+    let plain = config(Corruption::FeatureNoise, AsPublished::Paper);
+    let electricity = ScenarioConfig {
+        dataset: Dataset::Electricity,
+        ..config(Corruption::Heterogeneity, AsPublished::Paper)
+    };
+    assert_eq!(
+        refusal(&electricity, values(10)),
+        "electricity has no classes, which heterogeneity is about; choose another --corruption"
+    );
+    assert_eq!(
+        refusal(&ScenarioConfig { level: 1.5, ..plain }, values(10)),
+        "level 1.5; it lies between 0 and 1"
+    );
+    assert_eq!(
+        refusal(&ScenarioConfig { level: f64::NAN, ..plain }, values(10)),
+        "level NaN; it lies between 0 and 1"
+    );
+    assert_eq!(
+        refusal(&ScenarioConfig { nodes: 0, ..plain }, values(10)),
+        "0 nodes with batches of 6; both must be at least 1"
+    );
+    assert_eq!(refusal(&plain, values(0)), "synthetic has no samples");
+    let digits =
+        ScenarioConfig { dataset: Dataset::Mnist, ..config(Corruption::Heterogeneity, AsPublished::Paper) };
+    let three = |recorded| SamplePool {
+        targets: SampleTargets::Classes { of: vec![0, 1, 3], count: 10 },
+        recorded,
+        ..values(3)
+    };
+    assert_eq!(
+        refusal(&digits, three(60_000)),
+        "no sample of class 2 among 3 of mnist; heterogeneity needs some of each: \
+         take more of its 60000, with more --rounds or a larger --batch"
+    );
+    assert_eq!(
+        refusal(&digits, three(3)),
+        "no sample of class 2 among 3 of mnist; heterogeneity needs some of each: \
+         the files hold no more; get all of them from http://yann.lecun.com/exdb/mnist"
+    );
+}
+
+#[test]
+fn a_node_reads_round_by_round_until_the_end() {
+    use evenhand_node::reading::Intake;
+    use evenhand_node::source::{Source, SourceError};
+
+    let stream = Arc::new(stream(&config(Corruption::FeatureNoise, AsPublished::Paper)));
+    let mut source = NodeStream::new(stream.clone(), 4);
+    assert_eq!(source.read(1).unwrap(), Intake::Rows(stream.rows(4, 1)));
+    assert_eq!(source.read(2).unwrap(), Intake::Rows([stream.rows(4, 2), stream.rows(4, 3)].concat()));
+    assert_eq!(source.read(1000).unwrap().len(), 97 * 6);
+    assert!(matches!(source.read(1), Err(SourceError::Ended)));
+}

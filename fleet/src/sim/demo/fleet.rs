@@ -1,0 +1,67 @@
+//! The fleet of a demo: households, model and rules.
+
+use std::sync::Arc;
+
+use evenhand_federation::InitialModel;
+use evenhand_models::{LoadOptions, Loss, Model, shipped};
+use evenhand_node::source::household::{Household, HouseholdSettings};
+use evenhand_node::window::SeriesSettings;
+use evenhand_protocol::identity::{Digest, FederationId, NodeId};
+
+use super::DemoPlan;
+use super::plan::READINGS_A_ROUND;
+use crate::sim::SimulationError;
+use crate::sim::fleet::{HouseholdFleet, HouseholdNode};
+use crate::sim::online::{HouseholdEvaluation, OnlineEvaluator};
+
+/// Seconds between two readings.
+const STEP_S: u32 = 1800;
+/// Steps the model looks back: half a day.
+const LAGS: usize = 24;
+/// Configuration files hold signed integers.
+const SEED_MAX: u64 = i64::MAX as u64;
+
+impl DemoPlan {
+    /// The fleet, and the evaluator of its models. `federation` is one level of the topics.
+    pub fn fleet(
+        &self,
+        federation: FederationId,
+    ) -> Result<(HouseholdFleet, OnlineEvaluator), SimulationError> {
+        let model = Model::load(shipped::ELECTRICITY_RNN, &LoadOptions::default())?;
+        let blueprint = InitialModel {
+            graph: Digest(model.digest()),
+            onnx: shipped::ELECTRICITY_RNN.into(),
+            weights: model.initial_weights().into(),
+        };
+        let series = SeriesSettings {
+            step_s: STEP_S,
+            lags: LAGS,
+            history_steps: 4 * READINGS_A_ROUND,
+            ..Default::default()
+        };
+        let nodes: Vec<HouseholdNode> = (self.members.iter().enumerate())
+            .map(|(index, member)| {
+                let household = HouseholdSettings {
+                    seed: self.seed().wrapping_mul(1_000_003).wrapping_add(index as u64) & SEED_MAX,
+                    noise: member.zeta,
+                    step_s: STEP_S,
+                    weather_seed: self.seed() & SEED_MAX,
+                    ..Default::default()
+                };
+                Ok(HouseholdNode { id: NodeId::new(&member.id)?, household })
+            })
+            .collect::<Result<_, SimulationError>>()?;
+        let households = nodes.iter().map(|node| Household::new(node.household.clone())).collect();
+        let evaluation = HouseholdEvaluation::new(households, &series, READINGS_A_ROUND, self.seed());
+        let initial = Arc::clone(&blueprint.weights);
+        let evaluator = OnlineEvaluator::new(model, Loss::Mse, nodes.len(), initial, Box::new(evaluation));
+        let fleet = HouseholdFleet {
+            rules: self.rules(federation)?,
+            blueprint,
+            nodes,
+            series,
+            readings_a_round: READINGS_A_ROUND,
+        };
+        Ok((fleet, evaluator))
+    }
+}

@@ -1,0 +1,62 @@
+//! A fleet of simulated households before it runs; both transports run the same federation and the same nodes.
+
+use evenhand_federation::{InitialModel, Rules};
+use evenhand_node::config::{
+    BrokerSection, Config, LogLevel, LogSection, NodeSection, Pace, PaceSection, SourceSection,
+};
+use evenhand_node::core::Settings;
+use evenhand_node::source::household::HouseholdSettings;
+use evenhand_node::window::SeriesSettings;
+use evenhand_protocol::identity::NodeId;
+
+use super::SimulationError;
+
+/// A fleet of households before it runs.
+#[derive(Debug, Clone)]
+pub struct HouseholdFleet {
+    /// The federation's rules.
+    pub rules: Rules,
+    /// The initial model.
+    pub blueprint: InitialModel,
+    /// The nodes, in the order of their names.
+    pub nodes: Vec<HouseholdNode>,
+    /// The window that makes samples of readings.
+    pub series: SeriesSettings,
+    /// New readings of every node in every round.
+    pub readings_a_round: usize,
+}
+
+/// One household with a meter.
+#[derive(Debug, Clone)]
+pub struct HouseholdNode {
+    /// The node's name.
+    pub id: NodeId,
+    /// The household and the noise of its meter.
+    pub household: HouseholdSettings,
+}
+
+impl HouseholdFleet {
+    /// The settings of a node's core.
+    pub(super) fn node_settings(&self, node: &HouseholdNode) -> Result<Settings, SimulationError> {
+        Ok(self.node_config(node, "mqtt://127.0.0.1", false).settings()?)
+    }
+
+    /// The configuration file of one node, as a value.
+    pub fn node_config(&self, node: &HouseholdNode, broker_url: &str, forecasts: bool) -> Config {
+        let (id, federation) = (node.id.clone(), self.rules.federation.name.clone());
+        let source = SourceSection::Household(node.household.clone());
+        Config {
+            node: NodeSection {
+                forecasts,
+                parameters_max: self.blueprint.weights.len(),
+                seed: node.household.seed,
+                ..NodeSection::new(id.clone(), federation.clone())
+            },
+            broker: BrokerSection { url: broker_url.to_owned(), ..Default::default() },
+            window: self.series.clone(),
+            pace: PaceSection { by: Pace::Rounds, readings_per_round: self.readings_a_round, speed: 1.0 },
+            log: LogSection { level: LogLevel::Warn, ..Default::default() },
+            ..Config::new(id, federation, source)
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! A node of a simulation.
+
+use std::sync::Arc;
+
+use evenhand_node::inline::Inline;
+use evenhand_node::library::Library;
+use evenhand_node::source::Source;
+use evenhand_protocol::identity::NodeId;
+use evenhand_protocol::message::{Answer, Message, Phase};
+
+use super::message::{MessageDecoder, WireMessage};
+use super::spec::{NodeSpec, WireMode};
+use super::{LATENCY_MS, TRAINING_MS};
+use crate::scenario::SeededBehaviour;
+
+/// A node with the decoder of its messages.
+pub(super) struct SimulatedNode {
+    pub(super) id: NodeId,
+    pub(super) node: Inline<Box<dyn Source>>,
+    pub(super) behaviour: SeededBehaviour,
+    wire_mode: WireMode,
+    pub(super) is_away: bool,
+    decoder: MessageDecoder,
+}
+
+impl SimulatedNode {
+    pub(super) fn new(spec: NodeSpec, wire_mode: WireMode, library: &Arc<Library>) -> Self {
+        let NodeSpec { id, settings, source, readings_a_round, behaviour } = spec;
+        let node = Inline::new(settings, 1, source, readings_a_round, Arc::clone(library));
+        Self { id, node, behaviour, wire_mode, is_away: false, decoder: MessageDecoder::new() }
+    }
+
+    pub(super) fn connect(&mut self) -> Vec<Message> {
+        self.is_away = false;
+        self.node.connect().into_iter().map(|sent| sent.message).collect()
+    }
+
+    /// Disconnects; returns the last will, which the broker publishes.
+    pub(super) fn leave(&mut self) -> Message {
+        self.is_away = true;
+        self.node.disconnect();
+        Message::Status(self.node.node().farewell())
+    }
+
+    /// Its answers to `messages`, each with its delay. Messages to a node that is away are lost.
+    pub(super) fn receive(&mut self, messages: Vec<WireMessage>, exploiting: u32) -> Vec<(u32, WireMessage)> {
+        let mut sent = Vec::new();
+        if self.is_away {
+            return sent;
+        }
+        for message in messages {
+            let Some(message) = self.decoder.decode("coordinator", message) else { continue };
+            let before = self.node.training();
+            let answers = self.node.hear(message);
+            let delay_ms = if self.node.training() > before { LATENCY_MS + TRAINING_MS } else { LATENCY_MS };
+            for answer in answers.into_iter().filter(|answer| !self.withholds(&answer.message, exploiting)) {
+                sent.push((delay_ms, self.wire_mode.encode(answer.message)));
+            }
+        }
+        sent
+    }
+
+    fn withholds(&self, message: &Message, exploiting: u32) -> bool {
+        match message {
+            Message::Answer(Answer::Update(update)) => {
+                let drawing = self.node.node().phase() == Some(Phase::Exploiting);
+                self.behaviour.is_silent(update.round, drawing.then_some(exploiting + 1))
+            }
+            _ => false,
+        }
+    }
+}

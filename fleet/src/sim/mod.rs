@@ -1,0 +1,31 @@
+//! Simulated runs: the production coordinator and nodes over a transport, recorded and evaluated round by round.
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`demo`] | the demo: simulated households, planned from a few settings |
+//! | [`fleet`] | a fleet of households before it runs |
+//! | [`memory`] | transport within this process, in virtual time |
+//! | [`mqtt`], [`process`] | transport over real MQTT, every node a task or a process |
+//! | [`recorder`] | the recorder of a run's rounds |
+//! | [`online`] | the online performance of held models, on clean samples |
+//! | [`progress`] | the progress line on stderr |
+
+pub mod demo;
+mod error;
+pub mod fleet;
+mod interrupt;
+pub mod memory;
+pub mod mqtt;
+pub mod online;
+pub mod process;
+pub mod progress;
+pub mod recorder;
+mod rules;
+mod run_result;
+mod runtime;
+
+pub use error::SimulationError;
+pub use interrupt::Interrupt;
+pub(crate) use rules::simulated_federation;
+pub use run_result::{OnRound, RunResult};
+pub use runtime::runtime;

@@ -1,0 +1,179 @@
+//! Transport over real MQTT: the production coordinator, and every node with its own connection.
+
+use std::num::NonZero;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use evenhand_broker::{Access, BrokerOptions, COORDINATOR, EmbeddedBroker};
+use evenhand_coordinator::shell::{Connection, Coordinator};
+use evenhand_federation::{Command, Federation};
+use evenhand_link::{Broker, Link, LinkOptions};
+use evenhand_models::LoadOptions;
+use evenhand_node::library::Library;
+use evenhand_node::shell::{self, Workshop};
+use evenhand_protocol::message::Phase;
+use evenhand_protocol::topic::{self, Channel};
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+use tokio::time;
+
+use super::fleet::HouseholdFleet;
+use super::{Interrupt, OnRound, RunResult, SimulationError, process};
+use crate::outcome::{Cost, Ended};
+
+/// Limit on the time in which nodes leave.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The broker, and the form in which nodes run.
+#[derive(Debug, Clone, Default)]
+pub struct MqttRunOptions {
+    /// An external broker; an embedded one if absent.
+    pub broker: Option<String>,
+    /// Whether every node is a process of its own.
+    pub processes: bool,
+}
+
+/// Runs `fleet` to its end, or until `interrupt` is raised; `on_round` is called for every round.
+pub async fn run(
+    fleet: &HouseholdFleet,
+    options: &MqttRunOptions,
+    interrupt: &Interrupt,
+    on_round: &mut OnRound<'_>,
+) -> Result<RunResult, SimulationError> {
+    let (url, broker, _embedded) = match &options.broker {
+        Some(url) => (url.clone(), Broker::parse(url)?, None),
+        None => {
+            let access = Access::per_node(fleet.rules.federation.name.clone(), None);
+            let password = access.password().unwrap_or_default().to_owned();
+            let embedded =
+                EmbeddedBroker::start(BrokerOptions::local(access)).await.map_err(SimulationError::Listen)?;
+            let broker = Broker::parse(&embedded.url())?.with_credentials(COORDINATOR, password);
+            (embedded.url(), broker, Some(embedded))
+        }
+    };
+    let federation = Federation::new(fleet.rules.clone(), fleet.blueprint.clone());
+    let coordinator = Coordinator::connect(Connection::new(broker), federation).await?;
+    let handle = coordinator.handle();
+    let (reports_in, mut reports) = mpsc::unbounded_channel();
+    let mut running = tokio::spawn(coordinator.run(reports_in));
+    let mut nodes = Nodes::start(fleet, &url, options);
+
+    let mut cost = Cost::default();
+    let mut interrupted = false;
+    let outcome = loop {
+        tokio::select! {
+            biased;
+            Some(report) = reports.recv() => {
+                cost.seconds_fairness += report.seconds;
+                on_round(&report.closed, report.seconds)?;
+            }
+            () = interrupt.raised(), if !interrupted => {
+                interrupted = true;
+                // It may be over already.
+                let _over = handle.command(Command::Finish).await;
+            }
+            failure = nodes.failure() => return Err(failure),
+            ended = &mut running => break ended.map_err(|panic| SimulationError::Defect(panic.to_string()))??,
+        }
+    };
+    // Rounds that were reported before the end count too.
+    while let Ok(report) = reports.try_recv() {
+        cost.seconds_fairness += report.seconds;
+        on_round(&report.closed, report.seconds)?;
+    }
+    cost.seconds_training = nodes.stop().await.as_secs_f64();
+    if options.broker.is_some() {
+        clear_broker(fleet, &url).await;
+    }
+    // Seen from the nodes: what the coordinator received went up.
+    cost.bytes_up = outcome.traffic.bytes_down;
+    cost.bytes_down = outcome.traffic.bytes_up;
+    if let Some(cause) = outcome.federation.failure() {
+        return Err(SimulationError::Failed(cause.clone()));
+    }
+    debug_assert_eq!(outcome.federation.phase(), Phase::Finished);
+    let complete = outcome.federation.round() >= fleet.rules.federation.rounds && !interrupted;
+    Ok(RunResult { ended: if complete { Ended::Complete } else { Ended::Interrupted }, cost })
+}
+
+/// Clears retained messages and sessions from a broker that is not ours.
+async fn clear_broker(fleet: &HouseholdFleet, url: &str) {
+    let name = &fleet.rules.federation.name;
+    let mut clearing = JoinSet::new();
+    for node in &fleet.nodes {
+        let config = fleet.node_config(node, url, false);
+        let retained =
+            [Channel::Status, Channel::Account].map(|channel| topic::node(name, &node.id, channel));
+        let retained: Vec<String> = retained.into_iter().chain([topic::manifest(name)]).collect();
+        clearing.spawn(async move {
+            let link = LinkOptions { persistent: false, ..config.link_options()? };
+            let (outbox, mut events) = Link::connect(link)?;
+            events.first_connection(SHUTDOWN_TIMEOUT).await?;
+            for topic in retained {
+                outbox.clear(&topic).await?;
+            }
+            outbox.close(SHUTDOWN_TIMEOUT).await?;
+            Ok::<_, SimulationError>(())
+        });
+    }
+    while let Some(cleared) = clearing.join_next().await {
+        if let Ok(Err(error)) = cleared {
+            tracing::warn!(%error, "retained messages of this run stay on the broker");
+        }
+    }
+}
+
+/// All nodes: tasks of this process, or tasks that each supervise a process.
+struct Nodes {
+    /// The training pool that nodes of this process share.
+    workshop: Arc<Workshop>,
+    stop: watch::Sender<bool>,
+    /// Each ends with the time it trained outside the workshop.
+    tasks: JoinSet<Result<Duration, SimulationError>>,
+}
+
+impl Nodes {
+    fn start(fleet: &HouseholdFleet, url: &str, options: &MqttRunOptions) -> Self {
+        let threads = thread::available_parallelism().map_or(1, NonZero::get);
+        let workshop = Arc::new(Workshop::new(Arc::new(Library::new(None, LoadOptions::default())), threads));
+        let mut nodes = Self { workshop, stop: watch::Sender::new(false), tasks: JoinSet::new() };
+        for node in &fleet.nodes {
+            let config = fleet.node_config(node, url, true);
+            let stop = nodes.stop.subscribe();
+            if options.processes {
+                nodes.tasks.spawn(process::run(config, stop));
+            } else {
+                let workshop = Arc::clone(&nodes.workshop);
+                nodes.tasks.spawn(async move {
+                    shell::run(&config, workshop, stop).await?;
+                    Ok(Duration::ZERO)
+                });
+            }
+        }
+        nodes
+    }
+
+    /// The error of the first node that ends by itself, which is always a failure.
+    async fn failure(&mut self) -> SimulationError {
+        match self.tasks.join_next().await {
+            Some(Ok(Err(error))) => error,
+            Some(Ok(Ok(_))) => SimulationError::Defect("a node left before the end".into()),
+            Some(Err(panic)) => SimulationError::Defect(panic.to_string()),
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Has all nodes leave and waits for them; returns the time all of them spent in training.
+    async fn stop(mut self) -> Duration {
+        self.stop.send_replace(true);
+        let mut training = self.workshop.training();
+        let gone = async {
+            while let Some(ended) = self.tasks.join_next().await {
+                training += ended.ok().and_then(Result::ok).unwrap_or_default();
+            }
+        };
+        let _late = time::timeout(SHUTDOWN_TIMEOUT, gone).await;
+        training
+    }
+}

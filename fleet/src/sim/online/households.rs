@@ -1,0 +1,97 @@
+//! The next clean readings of simulated households.
+
+use evenhand_models::{Batch, Targets};
+use evenhand_node::source::household::Household;
+use evenhand_node::window::{Series, SeriesSettings};
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::SeedableRng;
+use rayon::prelude::*;
+
+use super::{EvaluationBatch, EvaluationSource};
+
+/// Beyond so many samples the union is represented by a random part of it.
+const SAMPLES_MAX: usize = 512;
+
+/// The clean readings of all households of a fleet.
+pub struct HouseholdEvaluation {
+    households: Vec<EvaluatedHousehold>,
+    readings_a_round: usize,
+    rng: ChaCha8Rng,
+}
+
+struct EvaluatedHousehold {
+    household: Household,
+    series: Series,
+    /// Number of its next reading.
+    next: u64,
+}
+
+impl HouseholdEvaluation {
+    /// HouseholdEvaluation before their first reading.
+    pub fn new(
+        households: Vec<Household>,
+        series: &SeriesSettings,
+        readings_a_round: usize,
+        seed: u64,
+    ) -> Self {
+        let evaluated =
+            |household| EvaluatedHousehold { household, series: Series::new(series.clone()), next: 0 };
+        Self {
+            households: households.into_iter().map(evaluated).collect(),
+            readings_a_round,
+            rng: ChaCha8Rng::seed_from_u64(seed),
+        }
+    }
+}
+
+impl EvaluationSource for HouseholdEvaluation {
+    fn next(&mut self) -> Option<EvaluationBatch> {
+        let count = self.readings_a_round;
+        let parts: Vec<HouseholdBatch> =
+            self.households.par_iter_mut().filter_map(|household| household.next_batch(count)).collect();
+        let ahead = parts.into_iter().reduce(HouseholdBatch::unite)?;
+        let batch =
+            Batch { inputs: ahead.inputs, shape: ahead.shape, targets: Targets::Values(ahead.targets) };
+        Some(EvaluationBatch { batch, scales: ahead.scales }.thinned(SAMPLES_MAX, &mut self.rng))
+    }
+}
+
+impl EvaluatedHousehold {
+    fn next_batch(&mut self, count: usize) -> Option<HouseholdBatch> {
+        for index in self.next..self.next + count as u64 {
+            self.series.add(self.household.clean(index));
+        }
+        self.next += count as u64;
+        let taken = self.series.batch(count)?;
+        self.series.mark_used(taken.upto);
+        let Targets::Values(targets) = taken.batch.targets else { return None };
+        let normaliser = self.series.normaliser();
+        let scale = (normaliser.mean(), normaliser.deviation());
+        Some(HouseholdBatch {
+            inputs: taken.batch.inputs,
+            shape: taken.batch.shape,
+            scales: vec![scale; targets.len()],
+            targets,
+        })
+    }
+}
+
+/// The next samples of some households, each with its normalisation.
+struct HouseholdBatch {
+    inputs: Vec<f32>,
+    shape: Vec<usize>,
+    targets: Vec<f32>,
+    /// Mean and deviation of the household that a sample comes from.
+    scales: Vec<(f64, f64)>,
+}
+
+impl HouseholdBatch {
+    /// All samples of both, which are of one shape.
+    fn unite(mut self, more: Self) -> Self {
+        self.shape[0] += more.shape[0];
+        self.inputs.extend(more.inputs);
+        self.targets.extend(more.targets);
+        self.scales.extend(more.scales);
+        self
+    }
+}
