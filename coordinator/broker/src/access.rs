@@ -1,27 +1,27 @@
-//! Who may do what.
+//! Access policy and permissions of clients.
 
 use evenhand_protocol::identity::{Digest, FederationId, NodeId};
 use evenhand_protocol::topic::{self, Channel, PREFIX};
 
-use super::secret::Secret;
+use crate::Secret;
 
 /// The user name under which a coordinator logs in.
 pub const COORDINATOR: &str = "evenhand-coordinator";
 
-/// The broker's policy.
+/// The access policy of a broker.
 #[derive(Clone)]
 pub enum Access {
-    /// Everybody may do everything: for demos on one machine, and for tests that listen in.
+    /// Every client may publish and subscribe everywhere: for demos on one machine, and for tests that read all topics.
     Open,
-    /// A node may use only what lies under its own name in this federation; the coordinator, which knows the
-    /// password, everything. A node's name is its user name, or its client id if it gives none.
+    /// A node may use only the topics under its own name in this federation; the coordinator, which knows the password,
+    /// all topics. A node's name is its user name, or its client id if it gives none.
     PerNode {
-        /// Whose topics these are; there are no others.
+        /// The federation whose topics these are; there are no others.
         federation: FederationId,
-        /// What the coordinator shows, under the user name [`COORDINATOR`].
+        /// The coordinator's password; its user name is [`COORDINATOR`].
         password: String,
-        /// What the nodes' passwords follow from. Without it names are believed: then whoever can connect can be
-        /// any node.
+        /// The secret that nodes' passwords are derived from. Without it names are not verified: any client that can
+        /// connect can be any node.
         secret: Option<Secret>,
     },
 }
@@ -36,15 +36,15 @@ impl std::fmt::Debug for Access {
     }
 }
 
-/// What one client may do.
+/// The permissions of one client.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Rights {
+pub(crate) enum Permissions {
     All,
     Node { federation: FederationId, node: NodeId },
 }
 
 impl Access {
-    /// Per node, with a coordinator's password nobody knows: for a coordinator and its broker in one process.
+    /// Per node, with a random password for the coordinator: for a coordinator and its broker in one process.
     pub fn per_node(federation: FederationId, secret: Option<Secret>) -> Self {
         let mut random = [0; 16];
         rustls::crypto::ring::default_provider()
@@ -55,7 +55,7 @@ impl Access {
         Self::PerNode { federation, password, secret }
     }
 
-    /// What the coordinator must show, if anything.
+    /// The coordinator's password, if it needs one.
     pub fn password(&self) -> Option<&str> {
         match self {
             Self::Open => None,
@@ -63,19 +63,19 @@ impl Access {
         }
     }
 
-    /// The rights of a client, or nothing if it may not come in.
-    pub(super) fn rights(&self, client: &str, login: Option<(&str, &str)>) -> Option<Rights> {
-        let Self::PerNode { federation, password, secret } = self else { return Some(Rights::All) };
-        let (user, given) = login.unwrap_or((client, ""));
+    /// The permissions of a client; `None` if it is not authenticated.
+    pub(crate) fn permissions(&self, client_id: &str, login: Option<(&str, &str)>) -> Option<Permissions> {
+        let Self::PerNode { federation, password, secret } = self else { return Some(Permissions::All) };
+        let (user, given) = login.unwrap_or((client_id, ""));
         if user == COORDINATOR {
-            return same(given, password).then_some(Rights::All);
+            return same(given, password).then_some(Permissions::All);
         }
         let node = NodeId::new(user).ok()?;
         let proven = match secret {
             Some(secret) => same(given, &secret.password(federation, &node)),
             None => true,
         };
-        proven.then(|| Rights::Node { federation: federation.clone(), node })
+        proven.then(|| Permissions::Node { federation: federation.clone(), node })
     }
 }
 
@@ -84,43 +84,43 @@ fn same(given: &str, password: &str) -> bool {
     Digest::of(given.as_bytes()) == Digest::of(password.as_bytes())
 }
 
-impl Rights {
-    pub(super) fn is_node(&self) -> bool {
+impl Permissions {
+    pub(crate) fn is_node(&self) -> bool {
         matches!(self, Self::Node { .. })
     }
 
-    /// The name of a client's session. A node has one, and it goes by the node's name: a client id is whatever a
-    /// client says, and must not open another's queue or end another's connection.
-    pub(super) fn session(&self, client: &str) -> String {
+    /// The name of a client's session. A node has one, under the node's name: a client id is not authenticated, and must
+    /// not open another client's queue or end another client's connection.
+    pub(crate) fn session_name(&self, client_id: &str) -> String {
         match self {
-            Self::All => format!("client/{client}"),
+            Self::All => format!("client/{client_id}"),
             Self::Node { node, .. } => format!("node/{node}"),
         }
     }
 
-    pub(super) fn may_publish(&self, topic: &str) -> bool {
+    pub(crate) fn may_publish(&self, topic: &str) -> bool {
         match self {
             Self::All => true,
             Self::Node { federation, node } => {
-                own(topic, federation, node, &[Channel::Status, Channel::Update])
+                is_channel_of(topic, federation, node, &[Channel::Status, Channel::Update])
             }
         }
     }
 
-    /// Whether it may subscribe to this filter, or be sent what is published on this topic.
-    pub(super) fn may_hear(&self, filter: &str) -> bool {
+    /// True if it may subscribe to this filter, or receive messages of this topic.
+    pub(crate) fn may_subscribe(&self, filter: &str) -> bool {
         match self {
             Self::All => true,
             Self::Node { federation, node } => {
-                own(filter, federation, node, &[Channel::Task, Channel::Account])
+                is_channel_of(filter, federation, node, &[Channel::Task, Channel::Account])
                     || filter == topic::manifest(federation)
             }
         }
     }
 }
 
-/// Whether the topic, or filter, is one of the node's channels. Names hold neither slashes nor wildcards.
-fn own(text: &str, federation: &FederationId, node: &NodeId, channels: &[Channel]) -> bool {
+/// True if the topic, or filter, is one of the node's channels. Names hold neither slashes nor wildcards.
+fn is_channel_of(text: &str, federation: &FederationId, node: &NodeId, channels: &[Channel]) -> bool {
     let channel = || {
         let rest = text.strip_prefix(PREFIX)?.strip_prefix('/')?.strip_prefix(federation.as_str())?;
         rest.strip_prefix("/node/")?.strip_prefix(node.as_str())?.strip_prefix('/')
@@ -139,14 +139,14 @@ mod tests {
     }
 
     #[test]
-    fn a_node_sees_and_says_only_what_is_its_own() {
-        let meter = access().rights("meter-1", None).unwrap();
-        assert_eq!(meter, access().rights("whatever", Some(("meter-1", ""))).unwrap());
+    fn a_node_reads_and_writes_only_its_own_topics() {
+        let meter = access().permissions("meter-1", None).unwrap();
+        assert_eq!(meter, access().permissions("whatever", Some(("meter-1", ""))).unwrap());
         let topic = |rest: &str| format!("evenhand/v1/home/{rest}");
         for allowed in ["manifest", "node/meter-1/task", "node/meter-1/account"] {
-            assert!(meter.may_hear(&topic(allowed)), "{allowed}");
+            assert!(meter.may_subscribe(&topic(allowed)), "{allowed}");
             for other in ["town", "home2", "hom", "+", ""] {
-                assert!(!meter.may_hear(&format!("evenhand/v1/{other}/{allowed}")), "{other}: {allowed}");
+                assert!(!meter.may_subscribe(&format!("evenhand/v1/{other}/{allowed}")), "{other}: {allowed}");
             }
         }
         for denied in [
@@ -159,9 +159,9 @@ mod tests {
             "node/meter-1/update",
             "+/meter-1/task",
         ] {
-            assert!(!meter.may_hear(&topic(denied)), "{denied}");
+            assert!(!meter.may_subscribe(&topic(denied)), "{denied}");
         }
-        assert!(!meter.may_hear("#"));
+        assert!(!meter.may_subscribe("#"));
         for allowed in ["node/meter-1/update", "node/meter-1/status"] {
             assert!(meter.may_publish(&topic(allowed)));
             assert!(!meter.may_publish(&format!("evenhand/v1/town/{allowed}")), "another federation");
@@ -172,22 +172,22 @@ mod tests {
     }
 
     #[test]
-    fn only_the_password_makes_a_coordinator_and_no_wildcard_makes_a_node() {
+    fn the_coordinator_needs_the_password_and_wildcards_are_no_node_names() {
         let access = access();
-        assert_eq!(access.rights("x", Some((COORDINATOR, "secret"))), Some(Rights::All));
-        assert_eq!(access.rights("x", Some((COORDINATOR, "guess"))), None);
-        assert_eq!(access.rights(COORDINATOR, None), None);
-        assert_eq!(access.rights("+", None), None);
-        assert_eq!(access.rights("x", Some(("#", ""))), None);
+        assert_eq!(access.permissions("x", Some((COORDINATOR, "secret"))), Some(Permissions::All));
+        assert_eq!(access.permissions("x", Some((COORDINATOR, "guess"))), None);
+        assert_eq!(access.permissions(COORDINATOR, None), None);
+        assert_eq!(access.permissions("+", None), None);
+        assert_eq!(access.permissions("x", Some(("#", ""))), None);
     }
 
     #[test]
-    fn a_client_id_leads_to_nobody_elses_session() {
+    fn a_client_id_does_not_open_the_session_of_another_client() {
         let access = access();
-        let coordinator = access.rights("x", Some((COORDINATOR, "secret"))).unwrap();
-        let (a, b) = (access.rights("a", None).unwrap(), access.rights("b", None).unwrap());
-        let sessions = [coordinator.session("a"), a.session("a"), b.session("a")];
+        let coordinator = access.permissions("x", Some((COORDINATOR, "secret"))).unwrap();
+        let (a, b) = (access.permissions("a", None).unwrap(), access.permissions("b", None).unwrap());
+        let sessions = [coordinator.session_name("a"), a.session_name("a"), b.session_name("a")];
         assert!(sessions.iter().collect::<std::collections::BTreeSet<_>>().len() == 3, "{sessions:?}");
-        assert_eq!(a.session("one"), a.session("two"));
+        assert_eq!(a.session_name("one"), a.session_name("two"));
     }
 }

@@ -1,70 +1,64 @@
-//! The last message of a topic, kept for those who come later.
+//! The retained message of each topic.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::hub::{Letter, OVERHEAD_BYTES};
-use super::topics::matches;
+use crate::message::ApplicationMessage;
+use crate::topic_match::matches;
 
-/// What is kept, within bounds: it stays until somebody replaces it, so nobody may fill the memory with it.
+/// Retained messages by topic. Both bounds are needed: a message stays until it is replaced, so no client may fill the
+/// memory with them.
 #[derive(Debug)]
-pub(super) struct Retained {
-    letters: BTreeMap<String, Arc<Letter>>,
+pub(crate) struct RetainedMessages {
+    messages: BTreeMap<String, Arc<ApplicationMessage>>,
     bytes: usize,
-    /// Of one message.
-    letter_bytes_max: usize,
-    /// Of all together.
+    message_bytes_max: usize,
     bytes_max: usize,
     warned: bool,
 }
 
-impl Retained {
-    pub(super) fn new(letter_bytes_max: usize, bytes_max: usize) -> Self {
-        Self { letters: BTreeMap::new(), bytes: 0, letter_bytes_max, bytes_max, warned: false }
+impl RetainedMessages {
+    pub(crate) fn new(message_bytes_max: usize, bytes_max: usize) -> Self {
+        Self { messages: BTreeMap::new(), bytes: 0, message_bytes_max, bytes_max, warned: false }
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.letters.len()
+    pub(crate) fn len(&self) -> usize {
+        self.messages.len()
     }
 
-    pub(super) fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Keeps the letter instead of the one before it, if there is room; an empty one only removes that.
-    pub(super) fn keep(&mut self, letter: &Arc<Letter>) {
-        if let Some(before) = self.letters.remove(&letter.topic) {
-            self.bytes -= cost(&before);
+    /// Replaces the topic's message, if there is room; an empty payload only removes it.
+    pub(crate) fn set(&mut self, message: &Arc<ApplicationMessage>) {
+        if let Some(previous) = self.messages.remove(&message.topic) {
+            self.bytes -= previous.retained_bytes();
         }
-        if letter.payload.is_empty() {
+        if message.payload.is_empty() {
             return;
         }
-        let bytes = cost(letter);
-        if bytes <= self.letter_bytes_max && self.bytes + bytes <= self.bytes_max {
+        let bytes = message.retained_bytes();
+        if bytes <= self.message_bytes_max && self.bytes + bytes <= self.bytes_max {
             self.bytes += bytes;
-            self.letters.insert(letter.topic.clone(), Arc::clone(letter));
+            self.messages.insert(message.topic.clone(), Arc::clone(message));
         } else if !std::mem::replace(&mut self.warned, true) {
             tracing::warn!(
-                topic = letter.topic,
+                topic = message.topic,
                 bytes,
-                kept_bytes = self.bytes,
-                "no room to retain messages"
+                retained_bytes = self.bytes,
+                "embedded broker: retained messages at their limit"
             );
         }
     }
 
-    /// What is kept on the topics that a filter means.
-    pub(super) fn wanted_by(&self, filter: &str) -> Vec<Arc<Letter>> {
+    /// The retained messages whose topics match a filter.
+    pub(crate) fn matching(&self, filter: &str) -> Vec<Arc<ApplicationMessage>> {
         // A filter without wildcards is a topic: most are, and need no search.
         if !filter.contains(['+', '#']) {
-            return self.letters.get(filter).into_iter().map(Arc::clone).collect();
+            return self.messages.get(filter).into_iter().map(Arc::clone).collect();
         }
-        let wanted = self.letters.iter().filter(|(topic, _)| matches(topic, filter));
-        wanted.map(|(_, letter)| Arc::clone(letter)).collect()
+        let matching = self.messages.iter().filter(|(topic, _)| matches(topic, filter));
+        matching.map(|(_, message)| Arc::clone(message)).collect()
     }
-}
-
-/// The topic stands in the letter and beside it.
-fn cost(letter: &Letter) -> usize {
-    letter.payload.len() + 2 * letter.topic.len() + OVERHEAD_BYTES
 }

@@ -359,7 +359,7 @@ async fn outlives_a_retained_packet_that_is_too_long(address: Broker) {
 async fn a_retained_packet_that_is_too_long_is_swept_off_the_embedded_broker() {
     // As it comes, it would not keep such a packet in the first place.
     let options =
-        BrokerOptions { retained_letter_bytes_max: 2_000_000, ..BrokerOptions::local(Access::Open) };
+        BrokerOptions { retained_message_bytes_max: 2_000_000, ..BrokerOptions::local(Access::Open) };
     let broker = EmbeddedBroker::start(options).await.unwrap();
     outlives_a_retained_packet_that_is_too_long(address(&broker)).await;
 }

@@ -1,9 +1,9 @@
-//! The embedded broker, spoken to packet by packet.
+//! The embedded broker, packet by packet.
 #![allow(clippy::unwrap_used)]
 
 mod access;
 mod bounds;
-mod raw;
+mod raw_client;
 
 use std::net::SocketAddr;
 
@@ -14,13 +14,13 @@ use rumqttc::{Connect, LastWill, Packet, PubAck, Publish, QoS, Unsubscribe};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
-use self::raw::Raw;
+use self::raw_client::RawClient;
 
 async fn open_broker() -> EmbeddedBroker {
     EmbeddedBroker::start(BrokerOptions::local(Access::Open)).await.unwrap()
 }
 
-/// What a coordinator configures, with a password that is known here.
+/// The policy of a coordinator, with a known password.
 fn per_node() -> Access {
     let federation = FederationId::new("home").unwrap();
     Access::PerNode { federation, password: "secret".into(), secret: None }
@@ -42,7 +42,7 @@ fn named(client: &str) -> Connect {
     connect
 }
 
-fn lasting(client: &str) -> Connect {
+fn persistent(client: &str) -> Connect {
     Connect { clean_session: false, ..named(client) }
 }
 
@@ -57,11 +57,11 @@ fn text(publish: &Publish) -> (&str, &str) {
 }
 
 #[tokio::test]
-async fn a_message_reaches_everybody_who_wants_it_once() {
+async fn a_message_reaches_every_subscriber_once() {
     let broker = open_broker().await;
-    let mut sender = Raw::connect(&broker, named("sender")).await;
-    let mut both = Raw::connect(&broker, named("both")).await;
-    let mut none = Raw::connect(&broker, named("none")).await;
+    let mut sender = RawClient::connect(&broker, named("sender")).await;
+    let mut both = RawClient::connect(&broker, named("both")).await;
+    let mut none = RawClient::connect(&broker, named("none")).await;
     both.subscribe(&["a/+", "a/b", "#"]).await;
     none.subscribe(&["b/#"]).await;
     sender.publish("a/b", "one", false).await;
@@ -74,71 +74,71 @@ async fn a_message_reaches_everybody_who_wants_it_once() {
     assert!(matches!(none.next().await, Packet::UnsubAck(ack) if ack.pkid == 9));
     sender.publish("b/c", "three", false).await;
     none.send(Packet::PingReq).await;
-    assert_eq!(none.next().await, Packet::PingResp, "nothing came before it");
+    assert_eq!(none.next().await, Packet::PingResp, "nothing was delivered before");
 }
 
 #[tokio::test]
-async fn what_is_retained_is_there_for_who_comes_later_until_it_is_removed() {
+async fn retained_messages_are_delivered_to_later_subscribers_until_removed() {
     let broker = open_broker().await;
-    let mut sender = Raw::connect(&broker, named("sender")).await;
-    for (topic, payload) in [("s/1", "old"), ("s/1", "new"), ("s/2", "other"), ("s/3", "kept"), ("s/3", "")] {
+    let mut sender = RawClient::connect(&broker, named("sender")).await;
+    for (topic, payload) in [("s/1", "old"), ("s/1", "new"), ("s/2", "other"), ("s/3", "removed"), ("s/3", "")] {
         sender.publish(topic, payload, true).await;
     }
-    let mut late = Raw::connect(&broker, named("late")).await;
+    let mut late = RawClient::connect(&broker, named("late")).await;
     late.subscribe(&["s/+"]).await;
     let (first, second) = (late.delivery().await, late.delivery().await);
     assert_eq!((text(&first), first.retain), (("s/1", "new"), true));
     assert_eq!((text(&second), second.retain), (("s/2", "other"), true));
     late.subscribe(&["s/2"]).await;
-    assert_eq!(text(&late.delivery().await), ("s/2", "other"), "each subscription brings it again");
-    assert_eq!(broker.figures().retained, 2);
+    assert_eq!(text(&late.delivery().await), ("s/2", "other"), "each subscription delivers it again");
+    assert_eq!(broker.stats().retained, 2);
 }
 
 #[tokio::test]
-async fn a_will_speaks_for_who_is_lost_and_not_for_who_leaves() {
+async fn a_will_is_published_unless_the_client_disconnects_gracefully() {
     let broker = open_broker().await;
-    let mut watch = Raw::connect(&broker, named("watch")).await;
-    watch.subscribe(&["status/#"]).await;
-    drop(Raw::connect(&broker, with_will(named("lost"), "status/lost")).await);
-    assert_eq!(text(&watch.delivery().await), ("status/lost", "gone"));
-    let mut leaving = Raw::connect(&broker, with_will(named("leaving"), "status/leaving")).await;
+    let mut watcher = RawClient::connect(&broker, named("watcher")).await;
+    watcher.subscribe(&["status/#"]).await;
+    drop(RawClient::connect(&broker, with_will(named("lost"), "status/lost")).await);
+    assert_eq!(text(&watcher.delivery().await), ("status/lost", "gone"));
+    let mut leaving = RawClient::connect(&broker, with_will(named("leaving"), "status/leaving")).await;
     leaving.send(Packet::Disconnect).await;
     leaving.closed().await;
-    // A client that breaks the protocol is lost, too.
-    let mut rude = Raw::connect(&broker, with_will(named("rude"), "status/rude")).await;
-    rude.send(Packet::PingResp).await;
-    assert_eq!(text(&watch.delivery().await), ("status/rude", "gone"));
-    // And so is one that keeps silent: here, for one and a half seconds.
+    // Also for a client that violates the protocol.
+    let mut violating = RawClient::connect(&broker, with_will(named("violating"), "status/violating")).await;
+    violating.send(Packet::PingResp).await;
+    assert_eq!(text(&watcher.delivery().await), ("status/violating", "gone"));
+    // Also for one that sends nothing, here for one and a half seconds.
     let silent = Connect { keep_alive: 1, ..with_will(named("silent"), "status/silent") };
-    let silent = Raw::connect(&broker, silent).await;
-    assert_eq!(text(&watch.delivery().await), ("status/silent", "gone"));
+    let silent = RawClient::connect(&broker, silent).await;
+    assert_eq!(text(&watcher.delivery().await), ("status/silent", "gone"));
     drop(silent);
-    let mut late = Raw::connect(&broker, named("late")).await;
+    let mut late = RawClient::connect(&broker, named("late")).await;
     late.subscribe(&["status/lost"]).await;
     assert!(late.delivery().await.retain, "a will can be retained");
 }
 
 #[tokio::test]
-async fn a_second_connection_takes_over_and_the_will_of_the_first_comes_before_its_words() {
+async fn a_second_connection_takes_over_after_the_will_of_the_first() {
     let broker = open_broker().await;
-    let mut watch = Raw::connect(&broker, named("watch")).await;
-    watch.subscribe(&["status/a"]).await;
-    let mut first = Raw::connect(&broker, with_will(lasting("a"), "status/a")).await;
-    let mut second = Raw::connect(&broker, with_will(lasting("a"), "status/a")).await;
+    let mut watcher = RawClient::connect(&broker, named("watcher")).await;
+    watcher.subscribe(&["status/a"]).await;
+    let mut first = RawClient::connect(&broker, with_will(persistent("a"), "status/a")).await;
+    let mut second = RawClient::connect(&broker, with_will(persistent("a"), "status/a")).await;
     second.publish("status/a", "born", true).await;
     first.closed().await;
-    assert_eq!(text(&watch.delivery().await), ("status/a", "gone"));
-    assert_eq!(text(&watch.delivery().await), ("status/a", "born"));
-    watch.send(Packet::PingReq).await;
-    assert_eq!(watch.next().await, Packet::PingResp, "the end of the first says nothing more");
+    assert_eq!(text(&watcher.delivery().await), ("status/a", "gone"));
+    assert_eq!(text(&watcher.delivery().await), ("status/a", "born"));
+    watcher.send(Packet::PingReq).await;
+    assert_eq!(watcher.next().await, Packet::PingResp, "the end of the first publishes nothing more");
 }
 
 #[tokio::test]
-async fn a_lasting_session_gets_what_it_missed_and_what_it_did_not_acknowledge() {
+async fn a_persistent_session_receives_missed_and_unacknowledged_messages() {
     let broker = open_broker().await;
-    let mut sender = Raw::connect(&broker, named("sender")).await;
-    let (mut node, known) = Raw::introduce(&broker, lasting("node")).await;
-    assert!(!known);
+    let mut sender = RawClient::connect(&broker, named("sender")).await;
+    let (mut node, present) = RawClient::connect_session(&broker, persistent("node")).await;
+    assert!(!present);
     node.subscribe(&["task"]).await;
     for payload in ["1", "2", "3"] {
         sender.publish("task", payload, false).await;
@@ -148,8 +148,8 @@ async fn a_lasting_session_gets_what_it_missed_and_what_it_did_not_acknowledge()
     node.send(Packet::Disconnect).await;
     node.closed().await;
     sender.publish("task", "4", false).await;
-    let (mut node, known) = Raw::introduce(&broker, lasting("node")).await;
-    assert!(known, "no need to subscribe again");
+    let (mut node, present) = RawClient::connect_session(&broker, persistent("node")).await;
+    assert!(present, "no need to subscribe again");
     let mut again = Vec::new();
     for _ in 0..3 {
         again.push(node.next_publish().await);
@@ -163,10 +163,10 @@ async fn a_lasting_session_gets_what_it_missed_and_what_it_did_not_acknowledge()
     }
     node.send(Packet::PingReq).await;
     assert_eq!(node.next().await, Packet::PingResp);
-    assert_eq!(broker.figures().waiting_bytes, 0, "what was acknowledged is gone");
-    // A clean session starts from nothing.
-    let (mut node, known) = Raw::introduce(&broker, named("node")).await;
-    assert!(!known);
+    assert_eq!(broker.stats().waiting_bytes, 0, "acknowledged messages are freed");
+    // A clean session is empty.
+    let (mut node, present) = RawClient::connect_session(&broker, named("node")).await;
+    assert!(!present);
     sender.publish("task", "5", false).await;
     node.send(Packet::PingReq).await;
     assert_eq!(node.next().await, Packet::PingResp);
@@ -176,9 +176,9 @@ async fn a_lasting_session_gets_what_it_missed_and_what_it_did_not_acknowledge()
 async fn models_of_megabytes_pass_and_packets_beyond_the_limit_do_not() {
     let options = BrokerOptions { packet_bytes_max: 5 << 20, ..BrokerOptions::local(Access::Open) };
     let broker = EmbeddedBroker::start(options).await.unwrap();
-    let mut receiver = Raw::connect(&broker, named("receiver")).await;
+    let mut receiver = RawClient::connect(&broker, named("receiver")).await;
     receiver.subscribe(&["model"]).await;
-    let mut sender = Raw::connect(&broker, named("sender")).await;
+    let mut sender = RawClient::connect(&broker, named("sender")).await;
     for megabytes in [1, 4] {
         let model: Vec<u8> = (0..megabytes << 20).map(|i: u32| i as u8).collect();
         sender.publish("model", model.clone(), false).await;
@@ -190,13 +190,13 @@ async fn models_of_megabytes_pass_and_packets_beyond_the_limit_do_not() {
 }
 
 #[tokio::test]
-async fn nodes_are_held_back_while_the_coordinator_takes_its_time_and_nothing_is_lost() {
+async fn nodes_wait_for_a_slow_coordinator_and_nothing_is_lost() {
     const UPDATES: usize = 200;
     let options = BrokerOptions { session_bytes_max: 1 << 20, ..BrokerOptions::local(per_node()) };
     let broker = EmbeddedBroker::start(options).await.unwrap();
-    let mut coordinator = Raw::connect(&broker, coordinator()).await;
+    let mut coordinator = RawClient::connect(&broker, coordinator()).await;
     coordinator.subscribe(&["evenhand/v1/home/node/+/update"]).await;
-    let mut node = Raw::connect(&broker, named("m1")).await;
+    let mut node = RawClient::connect(&broker, named("m1")).await;
     let flood = tokio::spawn(async move {
         for number in 0..UPDATES {
             node.publish("evenhand/v1/home/node/m1/update", vec![number as u8; 50_000], false).await;
@@ -206,22 +206,22 @@ async fn nodes_are_held_back_while_the_coordinator_takes_its_time_and_nothing_is
     for number in 0..UPDATES {
         let update = coordinator.delivery().await;
         assert_eq!(update.payload[0], number as u8);
-        assert!(broker.figures().waiting_bytes <= 1 << 20);
+        assert!(broker.stats().waiting_bytes <= 1 << 20);
     }
     flood.await.unwrap();
-    assert_eq!(broker.figures().dropped, 0);
+    assert_eq!(broker.stats().dropped, 0);
 }
 
 #[tokio::test]
-async fn nothing_is_lost_however_many_nodes_speak_at_once() {
+async fn nothing_is_lost_when_many_nodes_publish_at_once() {
     const NODES: usize = 30;
     let options = BrokerOptions { session_bytes_max: 1 << 20, ..BrokerOptions::local(per_node()) };
     let broker = EmbeddedBroker::start(options).await.unwrap();
-    let mut coordinator = Raw::connect(&broker, coordinator()).await;
+    let mut coordinator = RawClient::connect(&broker, coordinator()).await;
     coordinator.subscribe(&["evenhand/v1/home/node/+/update"]).await;
     let mut nodes = Vec::new();
     for number in 0..NODES {
-        let mut node = Raw::connect(&broker, named(&format!("m{number}"))).await;
+        let mut node = RawClient::connect(&broker, named(&format!("m{number}"))).await;
         let topic = format!("evenhand/v1/home/node/m{number}/update");
         nodes.push(tokio::spawn(async move { node.publish(&topic, vec![0; 200_000], false).await }));
     }
@@ -231,20 +231,20 @@ async fn nothing_is_lost_however_many_nodes_speak_at_once() {
     for node in nodes {
         node.await.unwrap();
     }
-    assert_eq!(broker.figures().dropped, 0);
+    assert_eq!(broker.stats().dropped, 0);
 }
 
 #[tokio::test]
-async fn hundreds_of_clients_each_hear_their_own() {
+async fn hundreds_of_clients_each_receive_their_own_messages() {
     const CLIENTS: usize = 300;
     let broker = open_broker().await;
     let mut clients = Vec::new();
     for number in 0..CLIENTS {
-        let mut client = Raw::connect(&broker, lasting(&format!("c{number}"))).await;
+        let mut client = RawClient::connect(&broker, persistent(&format!("c{number}"))).await;
         client.subscribe(&[&format!("task/{number}"), "all"]).await;
         clients.push(client);
     }
-    let mut sender = Raw::connect(&broker, named("sender")).await;
+    let mut sender = RawClient::connect(&broker, named("sender")).await;
     sender.publish("all", "hello", false).await;
     for number in 0..CLIENTS {
         sender.publish(&format!("task/{number}"), number.to_string(), false).await;
@@ -253,42 +253,42 @@ async fn hundreds_of_clients_each_hear_their_own() {
         assert_eq!(text(&client.delivery().await), ("all", "hello"));
         assert_eq!(text(&client.delivery().await).1, number.to_string());
     }
-    assert_eq!(broker.figures().connections, CLIENTS + 1);
+    assert_eq!(broker.stats().connections, CLIENTS + 1);
 }
 
 #[tokio::test]
-async fn foreign_bytes_end_their_own_connection_and_nothing_else() {
+async fn malformed_bytes_end_only_their_own_connection() {
     use rand::{RngExt, SeedableRng};
     let broker = open_broker().await;
-    let mut sender = Raw::connect(&broker, named("sender")).await;
+    let mut sender = RawClient::connect(&broker, named("sender")).await;
     let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(1);
     for _ in 0..200 {
         let mut stream = TcpStream::connect(broker.address()).await.unwrap();
         let mut bytes: Vec<u8> = (0..rng.random_range(1..80)).map(|_| rng.random()).collect();
         if rng.random_bool(0.5) {
             let mut connect = bytes::BytesMut::new();
-            named("foreign").write(&mut connect).unwrap();
+            named("malformed").write(&mut connect).unwrap();
             bytes.splice(0..0, connect);
         }
-        // The broker may hang up while we still talk.
-        let _cut_off = stream.write_all(&bytes).await;
+        // The broker may close the connection during the write.
+        let _closed = stream.write_all(&bytes).await;
     }
-    let mut receiver = Raw::connect(&broker, named("receiver")).await;
+    let mut receiver = RawClient::connect(&broker, named("receiver")).await;
     receiver.subscribe(&["t"]).await;
     sender.publish("t", "still here", false).await;
     assert_eq!(text(&receiver.delivery().await).1, "still here");
 }
 
 #[tokio::test]
-async fn a_broker_that_ends_hangs_up_and_frees_its_port() {
+async fn a_stopped_broker_closes_connections_and_frees_its_port() {
     let broker = open_broker().await;
     let address: SocketAddr = broker.address();
     assert_eq!(broker.url(), format!("mqtt://{address}"));
-    let mut client = Raw::connect(&broker, named("client")).await;
+    let mut client = RawClient::connect(&broker, named("client")).await;
     broker.stop().await;
     client.closed().await;
     let again = EmbeddedBroker::start(BrokerOptions::new(address, Access::Open)).await.unwrap();
-    Raw::connect(&again, named("client")).await;
+    RawClient::connect(&again, named("client")).await;
     let taken = EmbeddedBroker::start(BrokerOptions::new(address, Access::Open)).await;
     assert_eq!(taken.unwrap_err().kind(), std::io::ErrorKind::AddrInUse);
 }

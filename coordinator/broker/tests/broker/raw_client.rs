@@ -1,4 +1,4 @@
-//! A client that does what the test says and nothing by itself.
+//! A client that sends only the packets a test gives it.
 
 use bytes::BytesMut;
 use evenhand_broker::EmbeddedBroker;
@@ -11,23 +11,23 @@ use tokio::net::TcpStream;
 
 const PACKET_BYTES_MAX: usize = 64 << 20;
 
-pub(crate) struct Raw {
+pub(crate) struct RawClient {
     stream: TcpStream,
     buffer: BytesMut,
     packet_id: u16,
-    /// Deliveries that came while something else was waited for.
+    /// Deliveries that arrived before an awaited answer.
     early: Vec<Publish>,
 }
 
-impl Raw {
-    /// Connects and says nothing.
-    pub(crate) async fn dial(broker: &EmbeddedBroker) -> Self {
+impl RawClient {
+    /// Opens a TCP connection without a CONNECT.
+    pub(crate) async fn open(broker: &EmbeddedBroker) -> Self {
         let stream = TcpStream::connect(broker.address()).await.unwrap();
         Self { stream, buffer: BytesMut::new(), packet_id: 0, early: Vec::new() }
     }
 
-    async fn greet(broker: &EmbeddedBroker, connect: Connect) -> (Self, rumqttc::ConnAck) {
-        let mut client = Self::dial(broker).await;
+    async fn handshake(broker: &EmbeddedBroker, connect: Connect) -> (Self, rumqttc::ConnAck) {
+        let mut client = Self::open(broker).await;
         client.send(Packet::Connect(connect)).await;
         match client.next().await {
             Packet::ConnAck(ack) => (client, ack),
@@ -35,20 +35,20 @@ impl Raw {
         }
     }
 
-    /// Connects and says whether the session was known.
-    pub(crate) async fn introduce(broker: &EmbeddedBroker, connect: Connect) -> (Self, bool) {
-        let (client, ack) = Self::greet(broker, connect).await;
+    /// Connects; also returns whether the session was present.
+    pub(crate) async fn connect_session(broker: &EmbeddedBroker, connect: Connect) -> (Self, bool) {
+        let (client, ack) = Self::handshake(broker, connect).await;
         assert_eq!(ack.code, ConnectReturnCode::Success);
         (client, ack.session_present)
     }
 
     pub(crate) async fn connect(broker: &EmbeddedBroker, connect: Connect) -> Self {
-        Self::introduce(broker, connect).await.0
+        Self::connect_session(broker, connect).await.0
     }
 
-    /// Expects to be refused.
+    /// Connects and expects a refusal.
     pub(crate) async fn refused(broker: &EmbeddedBroker, connect: Connect) -> ConnectReturnCode {
-        let (mut client, ack) = Self::greet(broker, connect).await;
+        let (mut client, ack) = Self::handshake(broker, connect).await;
         assert_ne!(ack.code, ConnectReturnCode::Success);
         client.closed().await;
         ack.code
@@ -60,11 +60,11 @@ impl Raw {
         self.stream.write_all(&bytes).await.unwrap();
     }
 
-    /// Sends to a broker that may hang up on it.
+    /// Sends to a broker that may close the connection.
     pub(crate) async fn try_send(&mut self, packet: Packet) {
         let mut bytes = BytesMut::new();
         packet.write(&mut bytes, PACKET_BYTES_MAX).unwrap();
-        let _cut_off = self.stream.write_all(&bytes).await;
+        let _closed = self.stream.write_all(&bytes).await;
     }
 
     pub(crate) async fn try_next(&mut self) -> Option<Packet> {
@@ -81,10 +81,10 @@ impl Raw {
     }
 
     pub(crate) async fn next(&mut self) -> Packet {
-        self.try_next().await.expect("the broker hung up")
+        self.try_next().await.expect("the broker closed the connection")
     }
 
-    /// Waits until the broker hangs up.
+    /// Waits until the broker closes the connection.
     pub(crate) async fn closed(&mut self) {
         while self.try_next().await.is_some() {}
     }
@@ -132,7 +132,7 @@ impl Raw {
         assert!(granted.iter().all(|code| *code == SubscribeReasonCode::Success(QoS::AtLeastOnce)));
     }
 
-    /// Publishes and waits for the broker's word.
+    /// Publishes and waits for the acknowledgement.
     pub(crate) async fn publish(&mut self, topic: &str, payload: impl Into<Vec<u8>>, retain: bool) {
         self.packet_id += 1;
         let pkid = self.packet_id;

@@ -1,0 +1,76 @@
+//! CONNECT and CONNACK.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bytes::BytesMut;
+use rumqttc::{ConnAck, Connect, ConnectReturnCode, Packet, Protocol};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::time::timeout;
+
+use crate::BrokerOptions;
+use crate::client::{Client, CloseReason};
+use crate::message::ApplicationMessage;
+use crate::packet::PacketReader;
+use crate::server::lock;
+use crate::state::BrokerState;
+use crate::topic_match::is_topic;
+
+/// The time in which a CONNECT must arrive.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The largest CONNECT, with its will; larger packets are for clients that were accepted.
+pub(crate) const CONNECT_BYTES_MAX: usize = 256 << 10;
+
+/// Reads the CONNECT and answers it.
+pub(crate) async fn accept_client(
+    input: &mut PacketReader<impl AsyncRead + Unpin>,
+    output: &mut (impl AsyncWrite + Unpin),
+    state: Arc<Mutex<BrokerState>>,
+    options: &BrokerOptions,
+) -> Result<Client, CloseReason> {
+    let connect = match timeout(CONNECT_TIMEOUT, input.next()).await {
+        Ok(Ok(Packet::Connect(connect))) => connect,
+        Ok(Ok(_)) => return Err(CloseReason::ProtocolViolation("the first packet is not a CONNECT")),
+        Ok(Err(reason)) => return Err(reason),
+        Err(_) => return Err(CloseReason::Timeout),
+    };
+    let accepted = authorize(connect, state, options);
+    let answer = match &accepted {
+        Ok((_, session_present)) => ConnAck::new(ConnectReturnCode::Success, *session_present),
+        Err(code) => ConnAck::new(*code, false),
+    };
+    let mut bytes = BytesMut::new();
+    answer.write(&mut bytes)?;
+    output.write_all(&bytes).await?;
+    accepted.map(|(client, _)| client).map_err(CloseReason::Refused)
+}
+
+/// The client, connected to its session, and whether that session was present.
+fn authorize(
+    connect: Connect,
+    state: Arc<Mutex<BrokerState>>,
+    options: &BrokerOptions,
+) -> Result<(Client, bool), ConnectReturnCode> {
+    let Connect { protocol, keep_alive, client_id, clean_session, last_will, login } = connect;
+    if protocol != Protocol::V4 {
+        return Err(ConnectReturnCode::RefusedProtocolVersion);
+    }
+    let client_id = match client_id.as_str() {
+        "" if clean_session => lock(&state).generated_client_id(),
+        "" => return Err(ConnectReturnCode::BadClientId),
+        given => given.to_owned(),
+    };
+    let login = login.as_ref().map(|login| (login.username.as_str(), login.password.as_str()));
+    let permissions =
+        options.access.permissions(&client_id, login).ok_or(ConnectReturnCode::BadUserNamePassword)?;
+    let will = last_will.map(ApplicationMessage::from);
+    if will.as_ref().is_some_and(|will| !is_topic(&will.topic) || !permissions.may_publish(&will.topic)) {
+        return Err(ConnectReturnCode::NotAuthorized);
+    }
+    let connected = lock(&state).connect(&client_id, clean_session, will, permissions.clone());
+    let (connection, session_present) = connected.ok_or(ConnectReturnCode::ServiceUnavailable)?;
+    // A client may be silent for one and a half times its keep-alive; 0 means without limit.
+    let idle_timeout = (keep_alive > 0).then(|| Duration::from_secs(keep_alive.into()) * 3 / 2);
+    Ok((Client::new(state, connection, permissions, idle_timeout), session_present))
+}
