@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use evenhand_coordinator::shell::{Connection, Coordinator, Outcome, Report};
+use evenhand_coordinator::shell::{ConnectionOptions, Coordinator, StoppedCoordinator, TimedRound};
 use evenhand_federation::{Federation, RoundEvidence};
 use evenhand_fleet::sim::demo::{DemoConfig, DemoPlan};
 use evenhand_fleet::sim::fleet::HouseholdFleet;
@@ -63,19 +63,19 @@ pub struct Running {
     /// Every round as it is closed.
     pub rounds: mpsc::UnboundedReceiver<Arc<RoundEvidence>>,
     /// How it ended.
-    pub outcome: JoinHandle<Outcome>,
+    pub outcome: JoinHandle<StoppedCoordinator>,
 }
 
 /// Starts a coordinator for a fleet.
-pub async fn coordinate(connection: Connection, fleet: &HouseholdFleet) -> Running {
+pub async fn coordinate(connection: ConnectionOptions, fleet: &HouseholdFleet) -> Running {
     let federation = Federation::new(fleet.rules.clone(), fleet.blueprint.clone());
-    let connection = Connection { patience: PATIENCE, ..connection };
+    let connection = ConnectionOptions { connect_timeout: PATIENCE, ..connection };
     let coordinator = Coordinator::connect(connection, federation).await.unwrap();
-    let (reports, mut told) = mpsc::unbounded_channel::<Report>();
+    let (reports, mut told) = mpsc::unbounded_channel::<TimedRound>();
     let (sender, rounds) = mpsc::unbounded_channel();
     tokio::spawn(async move {
-        while let Some(report) = told.recv().await {
-            let _unheard = sender.send(report.closed);
+        while let Some(round) = told.recv().await {
+            let _unheard = sender.send(round.evidence);
         }
     });
     Running { rounds, outcome: tokio::spawn(async { coordinator.run(reports).await.unwrap() }) }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use evenhand_broker::COORDINATOR;
 use evenhand_coordinator::config::{BrokerChoice, Config};
-use evenhand_coordinator::shell::Connection;
+use evenhand_coordinator::shell::ConnectionOptions;
 use evenhand_fleet::sim::fleet::HouseholdFleet;
 use evenhand_link::testing::Mosquitto;
 use evenhand_link::{Broker, Events, Link, LinkEvent, LinkOptions, Outbox, Tls, TlsFiles, plain_options};
@@ -34,7 +34,7 @@ fn start(configuration: &str, folder: TempDir, encrypted: bool) -> Mosquitto {
 }
 
 /// Every round is complete: whoever was asked answered, and nothing was refused.
-async fn all_rounds_are_whole(connection: Connection, fleet: &HouseholdFleet, nodes: Houses) {
+async fn all_rounds_are_whole(connection: ConnectionOptions, fleet: &HouseholdFleet, nodes: Houses) {
     let mut running = houses::coordinate(connection, fleet).await;
     let mut rounds = 0;
     while let Some(closed) = running.rounds.recv().await {
@@ -103,7 +103,7 @@ const INTRUDER: &str = "evil";
 /// A run with an intruder who goes by the coordinator's client id: it hears the manifest, and changes nothing.
 async fn run_with_an_intruder(
     fleet: &HouseholdFleet,
-    connection: Connection,
+    connection: ConnectionOptions,
     configs: Vec<evenhand_node::config::Config>,
     intruder_options: LinkOptions,
 ) {
@@ -123,7 +123,7 @@ async fn run_with_an_intruder(
 
 /// With the coordinator's client id, and then one of its own, somebody else connects: the coordinator hears of both, over
 /// the connection it had.
-async fn nobody_is_thrown_out(connection: &Connection, options: &LinkOptions) {
+async fn nobody_is_thrown_out(connection: &ConnectionOptions, options: &LinkOptions) {
     let federation = FederationId::new("quiet").unwrap();
     let status = topic::node(&federation, &NodeId::new(INTRUDER).unwrap(), Channel::Status);
     let mut own = LinkOptions::new(connection.broker.clone(), options.client_id.clone());
@@ -147,11 +147,11 @@ async fn nobody_is_thrown_out(connection: &Connection, options: &LinkOptions) {
 }
 
 /// As a coordinator connects whose configuration names the address and the file with its password.
-fn configured(broker: &Mosquitto) -> Connection {
+fn configured(broker: &Mosquitto) -> ConnectionOptions {
     let password = broker.folder().join(COORDINATOR);
     let text = format!("[broker]\nurl = {:?}\npassword_file = {password:?}\n", broker.url());
     match Config::parse(&text).unwrap().broker().unwrap() {
-        BrokerChoice::External { broker, .. } => Connection::new(broker),
+        BrokerChoice::External { broker, .. } => ConnectionOptions::new(broker),
         BrokerChoice::Embedded { .. } => panic!("another broker is meant"),
     }
 }
@@ -254,7 +254,7 @@ async fn mosquitto_with_client_certificates_keeps_nodes_to_their_own_topics() {
         config.broker.key_file = Some(papers.join(format!("{id}.key")));
     }
     let show = |name: &str| Some(tls(&papers, Some((&papers, name))));
-    let connection = Connection { tls: show(COORDINATOR), ..Connection::new(broker.broker()) };
+    let connection = ConnectionOptions { tls: show(COORDINATOR), ..ConnectionOptions::new(broker.broker()) };
     let mut intruder = LinkOptions::new(broker.broker(), "evenhand-coordinator-sealed");
     intruder.tls = show(INTRUDER);
     run_with_an_intruder(&fleet, connection, configs, intruder).await;

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use evenhand_broker::COORDINATOR;
-use evenhand_coordinator::shell::Connection;
+use evenhand_coordinator::shell::ConnectionOptions;
 use evenhand_federation::{NodeResponse, NodeRound, Rules};
 use evenhand_link::{Broker, Link, LinkOptions};
 use evenhand_protocol::message::Phase;
@@ -60,7 +60,7 @@ async fn a_cluster_that_loses_a_member_loses_nothing() {
 
     let broker = Broker::parse(&cluster.url()).unwrap();
     let broker = broker.with_credentials(COORDINATOR, "the coordinator's password");
-    let mut running = houses::coordinate(Connection::new(broker), &fleet).await;
+    let mut running = houses::coordinate(ConnectionOptions::new(broker), &fleet).await;
     let nodes = Houses::start(configs);
 
     let mut records = Vec::new();

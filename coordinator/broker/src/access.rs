@@ -146,7 +146,10 @@ mod tests {
         for allowed in ["manifest", "node/meter-1/task", "node/meter-1/account"] {
             assert!(meter.may_subscribe(&topic(allowed)), "{allowed}");
             for other in ["town", "home2", "hom", "+", ""] {
-                assert!(!meter.may_subscribe(&format!("evenhand/v1/{other}/{allowed}")), "{other}: {allowed}");
+                assert!(
+                    !meter.may_subscribe(&format!("evenhand/v1/{other}/{allowed}")),
+                    "{other}: {allowed}"
+                );
             }
         }
         for denied in [

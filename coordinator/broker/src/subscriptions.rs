@@ -10,7 +10,7 @@ use rumqttc::QoS;
 pub(crate) struct SubscriptionTree {
     children: HashMap<String, SubscriptionTree>,
     /// Sessions whose filter ends at this level.
-    here: BSubscriptionTreeMap<Arc<str>, QoS>,
+    subscribers: BTreeMap<Arc<str>, QoS>,
 }
 
 impl SubscriptionTree {
@@ -42,14 +42,14 @@ impl SubscriptionTree {
     }
 
     /// The sessions subscribed to `topic`, each once with the highest quality of service of its matching filters.
-    pub(crate) fn matching(&self, topic: &str) -> BSubscriptionTreeMap<Arc<str>, QoS> {
+    pub(crate) fn matching(&self, topic: &str) -> BTreeMap<Arc<str>, QoS> {
         let levels: Vec<&str> = topic.split('/').collect();
-        let mut found = BSubscriptionTreeMap::new();
+        let mut found = BTreeMap::new();
         self.collect(&levels, !topic.starts_with('$'), &mut found);
         found
     }
 
-    fn collect(&self, levels: &[&str], wildcards: bool, found: &mut BSubscriptionTreeMap<Arc<str>, QoS>) {
+    fn collect(&self, levels: &[&str], wildcards: bool, found: &mut BTreeMap<Arc<str>, QoS>) {
         if wildcards && let Some(rest) = self.children.get("#") {
             rest.add(found);
         }
@@ -62,7 +62,7 @@ impl SubscriptionTree {
         }
     }
 
-    fn add(&self, found: &mut BSubscriptionTreeMap<Arc<str>, QoS>) {
+    fn add(&self, found: &mut BTreeMap<Arc<str>, QoS>) {
         for (session, qos) in &self.subscribers {
             let best = found.entry(Arc::clone(session)).or_insert(*qos);
             if *qos > *best {

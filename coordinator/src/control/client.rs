@@ -1,4 +1,4 @@
-//! The operator's side of the socket.
+//! The client side of the control socket.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
@@ -6,46 +6,46 @@ use std::path::Path;
 
 use evenhand_protocol::exit::Exit;
 
-use super::{Reply, Request, Status, socket};
+use super::{ControlReply, ControlRequest, FederationStatus, socket_path};
 
-/// Why a running coordinator did not do what was asked.
+/// The cause of a failed request.
 #[derive(Debug, thiserror::Error)]
 pub enum ControlError {
-    /// Nobody listens.
+    /// There is no coordinator on the socket.
     #[error("no coordinator runs on this state: {0}")]
     NotRunning(#[source] std::io::Error),
-    /// The connection broke.
+    /// The connection failed.
     #[error("the coordinator did not answer: {0}")]
     Io(#[from] std::io::Error),
-    /// Its answer makes no sense.
-    #[error("the coordinator's answer cannot be read: {0}; is it of another version?")]
+    /// The reply is malformed.
+    #[error("the coordinator's reply cannot be read: {0}; is it of another version?")]
     Reply(#[from] serde_json::Error),
-    /// It would not.
+    /// The request was refused.
     #[error("{0}")]
     Refused(String),
 }
 
-/// Whether a coordinator runs on `folder`.
-pub fn runs(folder: &Path) -> bool {
-    UnixStream::connect(socket(folder)).is_ok()
+/// True if a coordinator runs on `folder`.
+pub fn is_running(folder: &Path) -> bool {
+    UnixStream::connect(socket_path(folder)).is_ok()
 }
 
-/// Asks the coordinator that runs on `folder`, and waits for its answer.
-pub fn ask(folder: &Path, request: &Request) -> Result<Status, ControlError> {
-    let mut stream = UnixStream::connect(socket(folder)).map_err(ControlError::NotRunning)?;
+/// Sends a request to the coordinator that runs on `folder`; returns the status after it.
+pub fn send(folder: &Path, request: &ControlRequest) -> Result<FederationStatus, ControlError> {
+    let mut stream = UnixStream::connect(socket_path(folder)).map_err(ControlError::NotRunning)?;
     let mut line = serde_json::to_vec(request)?;
     line.push(b'\n');
     stream.write_all(&line)?;
-    let mut answer = String::new();
-    BufReader::new(stream).read_line(&mut answer)?;
-    match serde_json::from_str(&answer)? {
-        Reply::Status(status) => Ok(*status),
-        Reply::Refused(why) => Err(ControlError::Refused(why)),
+    let mut reply = String::new();
+    BufReader::new(stream).read_line(&mut reply)?;
+    match serde_json::from_str(&reply)? {
+        ControlReply::Status(status) => Ok(*status),
+        ControlReply::Refused(why) => Err(ControlError::Refused(why)),
     }
 }
 
 impl ControlError {
-    /// What the program tells the shell.
+    /// The exit code of a program that fails with it.
     pub fn exit(&self) -> Exit {
         match self {
             Self::NotRunning(_) | Self::Io(_) => Exit::Broker,

@@ -1,6 +1,6 @@
-//! How an operator steers a coordinator that runs: by a socket in its state folder.
+//! The operator's control socket, in the state folder.
 //!
-//! Whoever may write to the folder may command; no token, no network. One connection is one request and its
+//! Write permission to the folder is permission to command; no token, no network. One connection is one request and its
 //! reply, a line of JSON each.
 
 mod client;
@@ -11,35 +11,35 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-pub use self::client::{ControlError, ask, runs};
-pub use self::server::Server;
-pub use self::status::{NodeStatus, Status};
+pub use self::client::{ControlError, is_running, send};
+pub use self::server::ControlServer;
+pub use self::status::{FederationStatus, NodeStatus};
 
 use evenhand_federation::Command;
 
-/// Where the socket of a state folder is.
-pub fn socket(folder: &Path) -> PathBuf {
+/// The control socket of a state folder.
+pub fn socket_path(folder: &Path) -> PathBuf {
     folder.join("control.sock")
 }
 
-/// What can be asked of a running coordinator.
+/// A request to a running coordinator.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Request {
-    /// How the federation stands.
+pub enum ControlRequest {
+    /// The status of the federation.
     Status,
-    /// The operator wants something.
+    /// An operator's command.
     Command(Command),
-    /// Copy the state, as it is now, to this folder.
+    /// A copy of the current state to this folder.
     Backup(PathBuf),
 }
 
-/// What it answers.
+/// The reply to a request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Reply {
-    /// How the federation stands, after what was asked for was done.
-    Status(Box<Status>),
-    /// It was not done, and why.
+pub enum ControlReply {
+    /// The request was carried out; the status after it.
+    Status(Box<FederationStatus>),
+    /// The request was refused, for this reason.
     Refused(String),
 }

@@ -1,4 +1,4 @@
-//! The coordinator's side of the socket.
+//! The server side of the control socket.
 
 use std::fs;
 use std::io;
@@ -13,35 +13,35 @@ use tokio::sync::oneshot;
 use tokio::task::{self, JoinHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 
-use super::{Reply, Request, Status, socket};
-use crate::shell::Handle;
+use super::{ControlReply, ControlRequest, FederationStatus, socket_path};
+use crate::shell::CoordinatorHandle;
 use crate::store::{Store, StoreError};
 
 /// The longest request that is read.
 const REQUEST_BYTES_MAX: u64 = 64 << 10;
 
-/// How long an operator may take to say what is wanted, and again to hear the reply.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// The limit for reading the request, and for writing the reply.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Rest after an error that affects the listener, such as too many open files.
-const REST: Duration = Duration::from_secs(1);
+/// The pause after a failed accept, such as for too many open files.
+const ACCEPT_BACKOFF: Duration = Duration::from_secs(1);
 
-/// How long the last replies may take.
-const FAREWELL: Duration = Duration::from_secs(5);
+/// The limit for the last replies.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Listens on the socket of a state folder.
+/// The control socket of a running coordinator.
 #[derive(Debug)]
-pub struct Server {
+pub struct ControlServer {
     path: PathBuf,
     stop: oneshot::Sender<()>,
     listening: JoinHandle<()>,
 }
 
-impl Server {
-    /// Listens beside `store`, whose lock makes this the only process that may.
-    pub fn start(store: Arc<Store>, handle: Handle) -> io::Result<Self> {
-        let path = socket(store.folder());
-        // One that was killed left its socket behind.
+impl ControlServer {
+    /// Listens in the folder of `store`, whose lock makes this the only process that does.
+    pub fn start(store: Arc<Store>, handle: CoordinatorHandle) -> io::Result<Self> {
+        let path = socket_path(store.folder());
+        // A coordinator that was killed left its socket behind.
         match fs::remove_file(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
@@ -53,12 +53,12 @@ impl Server {
         Ok(Self { path, stop, listening })
     }
 
-    /// Ends when everybody who was heard has a reply.
+    /// Stops listening, after the replies to accepted requests.
     pub async fn close(self) {
-        // Whoever comes next removes it as well.
+        // The next coordinator removes it as well.
         let _left_behind = fs::remove_file(&self.path);
         let _ended = self.stop.send(());
-        let _late = timeout(FAREWELL, self.listening).await;
+        let _late = timeout(SHUTDOWN_TIMEOUT, self.listening).await;
     }
 }
 
@@ -66,47 +66,47 @@ async fn listen(
     listener: UnixListener,
     mut stopped: oneshot::Receiver<()>,
     store: Arc<Store>,
-    handle: Handle,
+    handle: CoordinatorHandle,
 ) {
-    let mut talks = JoinSet::new();
+    let mut connections = JoinSet::new();
     loop {
         tokio::select! {
-            heard = listener.accept() => match heard {
+            accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => {
-                    talks.spawn(serve(stream, Arc::clone(&store), handle.clone()));
+                    connections.spawn(serve(stream, Arc::clone(&store), handle.clone()));
                 }
                 Err(error) => {
-                    tracing::warn!(%error, "an operator could not be heard");
-                    sleep(REST).await;
+                    tracing::warn!(%error, "control socket: accept failed");
+                    sleep(ACCEPT_BACKOFF).await;
                 }
             },
-            Some(_) = talks.join_next() => {}
+            Some(_) = connections.join_next() => {}
             _ = &mut stopped => break,
         }
     }
-    talks.join_all().await;
+    connections.join_all().await;
 }
 
-async fn serve(mut stream: UnixStream, store: Arc<Store>, handle: Handle) {
+async fn serve(mut stream: UnixStream, store: Arc<Store>, handle: CoordinatorHandle) {
     let (from, mut to) = stream.split();
     let mut line = String::new();
     let mut from = BufReader::new(from.take(REQUEST_BYTES_MAX));
-    let Ok(Ok(_)) = timeout(PATIENCE, from.read_line(&mut line)).await else { return };
+    let Ok(Ok(_)) = timeout(IDLE_TIMEOUT, from.read_line(&mut line)).await else { return };
     let reply = match serde_json::from_str(&line) {
-        Ok(request) => answer(request, store, &handle).await,
-        Err(error) => Reply::Refused(format!("the request cannot be read: {error}")),
+        Ok(request) => reply_to(request, store, &handle).await,
+        Err(error) => ControlReply::Refused(format!("the request cannot be read: {error}")),
     };
     let mut line = serde_json::to_vec(&reply).expect("plain data always encodes");
     line.push(b'\n');
-    // If the operator is gone, nobody waits.
-    let _unheard = timeout(PATIENCE, to.write_all(&line)).await;
+    // The operator may have given up.
+    let _unsent = timeout(IDLE_TIMEOUT, to.write_all(&line)).await;
 }
 
-async fn answer(request: Request, store: Arc<Store>, handle: &Handle) -> Reply {
+async fn reply_to(request: ControlRequest, store: Arc<Store>, handle: &CoordinatorHandle) -> ControlReply {
     let done = match request {
-        Request::Status => Ok(()),
-        Request::Command(command) => handle.command(command).await.map_err(|why| why.to_string()),
-        Request::Backup(to) => {
+        ControlRequest::Status => Ok(()),
+        ControlRequest::Command(command) => handle.command(command).await.map_err(|why| why.to_string()),
+        ControlRequest::Backup(to) => {
             let store = Arc::clone(&store);
             match task::spawn_blocking(move || store.back_up(&to)).await {
                 Ok(done) => done.map_err(|error| error.to_string()),
@@ -115,23 +115,23 @@ async fn answer(request: Request, store: Arc<Store>, handle: &Handle) -> Reply {
         }
     };
     if let Err(why) = done {
-        return Reply::Refused(why);
+        return ControlReply::Refused(why);
     }
     let process = Some(std::process::id());
     let last = task::spawn_blocking(move || Ok((store.log()?.last()?, store))).await;
     let (last, store) = match last {
         Ok(Ok(last)) => last,
-        Ok(Err(error)) => return Reply::Refused(StoreError::to_string(&error)),
-        Err(panic) => return Reply::Refused(panic.to_string()),
+        Ok(Err(error)) => return ControlReply::Refused(StoreError::to_string(&error)),
+        Err(panic) => return ControlReply::Refused(panic.to_string()),
     };
     let known = last.clone();
-    let status = match handle.look(move |now| Status::new(now, known.as_ref(), process)).await {
+    let status = match handle.inspect(move |now| FederationStatus::new(now, known.as_ref(), process)).await {
         Some(status) => Ok(status),
-        // It has just ended; what it came to is durable.
-        None => store.federation().map(|ended| Status::new(&ended, last.as_ref(), process)),
+        // It has just ended; its last state is durable.
+        None => store.federation().map(|ended| FederationStatus::new(&ended, last.as_ref(), process)),
     };
     match status {
-        Ok(status) => Reply::Status(Box::new(status)),
-        Err(error) => Reply::Refused(error.to_string()),
+        Ok(status) => ControlReply::Status(Box::new(status)),
+        Err(error) => ControlReply::Refused(error.to_string()),
     }
 }

@@ -1,4 +1,4 @@
-//! How a federation stands, for an operator's eyes and scripts.
+//! The status of a federation, for operators and scripts.
 
 use std::fmt;
 
@@ -6,58 +6,58 @@ use serde::{Deserialize, Serialize};
 
 use evenhand_federation::{ClosedRound, Federation};
 
-/// A federation at one moment, running or not.
+/// The status of a federation, running or not.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Status {
+pub struct FederationStatus {
     /// Its name.
     pub federation: String,
     /// The coordinator's process, if one runs.
     pub process: Option<u32>,
-    /// What it is doing.
+    /// Its phase.
     pub phase: String,
     /// Why it failed, if it did.
     pub failure: Option<String>,
     /// The round that is open, or the last one.
     pub round: u32,
-    /// It ends after so many.
+    /// The number of rounds after which it ends.
     pub rounds: u32,
     /// SHA-256 of the latest weights.
     pub model: String,
-    /// Mean loss of the model on the batches of the last round that is over.
+    /// Mean loss of the model on the batches of the last closed round.
     pub loss: Option<f64>,
-    /// Why its contributions were not measured, though they were to be.
+    /// The reason if its contributions could not be measured.
     pub unmeasured: Option<String>,
-    /// What the stop rule said of it.
+    /// The stop rule's verdict on it.
     pub verdict: Option<String>,
-    /// Every enrolled node.
+    /// Every member.
     pub nodes: Vec<NodeStatus>,
 }
 
-/// One node.
+/// The status of one node.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct NodeStatus {
     /// Its name.
     pub id: String,
-    /// Whether it was there when last heard of.
-    pub present: bool,
-    /// Whether the operator shut it out.
+    /// True while it is connected.
+    pub online: bool,
+    /// True if the operator removed it.
     pub removed: bool,
     /// ψ.
     pub standing: f64,
     /// Its standard error.
     pub standing_error: f64,
-    /// How often it received the model.
+    /// Rounds in which it received the model.
     pub drawn: u32,
-    /// Rounds since it last did.
+    /// Rounds since then.
     pub staleness: u32,
 }
 
-impl Status {
-    /// Of a federation and the last of its rounds that is over.
+impl FederationStatus {
+    /// The status of a federation with its last closed round.
     pub fn new(federation: &Federation, last: Option<&ClosedRound>, process: Option<u32>) -> Self {
         let nodes = federation.members().iter().map(|member| NodeStatus {
             id: member.id().to_string(),
-            present: member.is_alive() && !member.is_removed(),
+            online: member.is_alive() && !member.is_removed(),
             removed: member.is_removed(),
             standing: member.standing().value(),
             standing_error: member.standing().error(),
@@ -80,15 +80,15 @@ impl Status {
     }
 }
 
-impl fmt::Display for Status {
+impl fmt::Display for FederationStatus {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let process = match self.process {
-            Some(process) => format!("runs as process {process}"),
-            None => "does not run".into(),
+            Some(process) => format!("running as process {process}"),
+            None => "not running".into(),
         };
         writeln!(
             out,
-            "federation {}: {}, round {} of {}; its coordinator {process}",
+            "federation {}: {}, round {} of {}; coordinator {process}",
             self.federation, self.phase, self.round, self.rounds
         )?;
         if let Some(failure) = &self.failure {
@@ -97,8 +97,8 @@ impl fmt::Display for Status {
         if let Some(loss) = self.loss {
             writeln!(out, "loss {loss:.5}")?;
         }
-        if let Some(why) = &self.unmeasured {
-            writeln!(out, "contributions of the last round were not measured: {why}")?;
+        if let Some(reason) = &self.unmeasured {
+            writeln!(out, "contributions of the last round were not measured: {reason}")?;
         }
         if let Some(verdict) = &self.verdict {
             writeln!(out, "stop rule: {verdict}")?;
@@ -109,18 +109,18 @@ impl fmt::Display for Status {
             writeln!(
                 out,
                 "\n{:width$}  {:>8}  {:>10}  {:>9}  {:>6}  {:>7}",
-                "node", "", "standing", "± error", "drawn", "waiting"
+                "node", "", "standing", "± error", "drawn", "stale"
             )?;
         }
         for node in &self.nodes {
-            let there = match (node.removed, node.present) {
+            let presence = match (node.removed, node.online) {
                 (true, _) => "removed",
-                (false, true) => "there",
-                (false, false) => "away",
+                (false, true) => "online",
+                (false, false) => "offline",
             };
             writeln!(
                 out,
-                "{:width$}  {there:>8}  {:>10.6}  {:>9.6}  {:>6}  {:>7}",
+                "{:width$}  {presence:>8}  {:>10.6}  {:>9.6}  {:>6}  {:>7}",
                 node.id, node.standing, node.standing_error, node.drawn, node.staleness
             )?;
         }

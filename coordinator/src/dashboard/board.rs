@@ -6,7 +6,7 @@ use bytes::Bytes;
 use serde::Serialize;
 use tokio::sync::watch;
 
-use crate::shell::{Handle, Report, Witness};
+use crate::shell::{CoordinatorHandle, FederationObserver, TimedRound};
 use crate::view::View;
 use evenhand_federation::Federation;
 
@@ -81,23 +81,23 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[derive(Debug)]
 pub struct Watcher {
     board: Board,
-    handle: Handle,
+    handle: CoordinatorHandle,
 }
 
 impl Watcher {
     /// Writes to `board` what becomes of the coordinator that `handle` steers.
-    pub fn new(board: Board, handle: Handle) -> Self {
+    pub fn new(board: Board, handle: CoordinatorHandle) -> Self {
         Self { board, handle }
     }
 }
 
-impl Witness for Watcher {
-    fn closed(&mut self, report: &Report) {
+impl FederationObserver for Watcher {
+    fn round_closed(&mut self, round: &TimedRound) {
         let traffic = self.handle.traffic();
-        self.board.write(|view| view.close(&report.closed.record, report.seconds, traffic));
+        self.board.write(|view| view.close(&round.evidence.record, round.seconds, traffic));
     }
 
-    fn stands(&mut self, federation: &Federation) {
+    fn stepped(&mut self, federation: &Federation) {
         let (traffic, connected) = (self.handle.traffic(), self.handle.is_connected());
         self.board.write(|view| {
             view.glance(federation, traffic, connected);

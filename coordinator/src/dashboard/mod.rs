@@ -30,7 +30,7 @@ pub use self::routes::paths;
 
 use self::listener::Patient;
 use self::routes::App;
-use crate::shell::Unheeded;
+use crate::shell::CommandError;
 use evenhand_federation::Command;
 
 /// How long the last words may take to reach the browsers.
@@ -74,7 +74,7 @@ impl DashboardOptions {
 pub type Commander = Box<dyn Fn(Command) -> Heeded + Send + Sync>;
 
 /// What becomes of a command.
-pub type Heeded = Pin<Box<dyn Future<Output = Result<(), Unheeded>> + Send>>;
+pub type Heeded = Pin<Box<dyn Future<Output = Result<(), CommandError>> + Send>>;
 
 /// A dashboard that is being served; dropping it ends it at once.
 #[derive(Debug)]

@@ -21,7 +21,7 @@ use super::assets::ASSETS;
 use super::board::{Board, json as encoded};
 use super::gate::{self, Token};
 use super::{Commander, DashboardOptions, events, metrics};
-use crate::shell::Unheeded;
+use crate::shell::CommandError;
 use evenhand_federation::{Command, CommandRejection};
 
 /// The largest body of a command.
@@ -214,7 +214,7 @@ async fn command(
     };
     match (app.0.commander)(command).await {
         Ok(()) => answer(StatusCode::ACCEPTED, encoded(&json!({ "accepted": name }))),
-        Err(why @ Unheeded::CommandRejection(CommandRejection::Stranger(_))) => {
+        Err(why @ CommandError::Rejected(CommandRejection::Stranger(_))) => {
             problem(StatusCode::NOT_FOUND, why)
         }
         Err(why) => problem(StatusCode::CONFLICT, why),

@@ -1,26 +1,26 @@
-//! What can stop a coordinator.
+//! Errors of a running coordinator.
 
 use evenhand_link::LinkError;
 use evenhand_protocol::exit::Exit;
 
-use super::keeper::KeepError;
+use super::persistence::PersistenceError;
 use evenhand_federation::CommandRejection;
 
-/// Why a command came to nothing.
+/// The cause of a command's failure.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Unheeded {
-    /// The federation cannot do it.
+pub enum CommandError {
+    /// The federation cannot carry it out.
     #[error(transparent)]
-    CommandRejection(#[from] CommandRejection),
-    /// Nobody hears it any more.
-    #[error("the coordinator is ending")]
-    Ending,
+    Rejected(#[from] CommandRejection),
+    /// The coordinator does not take commands any more.
+    #[error("the coordinator is shutting down")]
+    ShuttingDown,
 }
 
-/// Why a coordinator cannot go on.
+/// The cause of a coordinator's failure.
 #[derive(Debug, thiserror::Error)]
 pub enum ShellError {
-    /// The broker cannot be had.
+    /// The broker cannot be used.
     #[error(transparent)]
     Link(#[from] LinkError),
     /// The link ended by itself.
@@ -29,27 +29,27 @@ pub enum ShellError {
     /// The embedded broker cannot listen.
     #[error("cannot listen on {address}: {source}; choose another broker.listen")]
     Listen {
-        /// Where.
+        /// The address.
         address: std::net::SocketAddr,
-        /// Why not.
+        /// The cause.
         source: std::io::Error,
     },
     /// The state cannot be made durable, so nothing may be announced.
     #[error("cannot save the state: {0}; free space or repair the disk, then start the coordinator again")]
-    Keeper(#[source] KeepError),
+    Persistence(#[source] PersistenceError),
     /// The federation's thread panicked.
     #[error("a defect in the coordinator: {0}")]
     Defect(String),
 }
 
 impl ShellError {
-    /// What the program tells the shell.
+    /// The exit code of a program that fails with it.
     pub fn exit(&self) -> Exit {
         match self {
             Self::Link(error) => error.exit(),
             Self::LinkClosed => Exit::Broker,
             Self::Listen { .. } => Exit::Config,
-            Self::Keeper(_) => Exit::Data,
+            Self::Persistence(_) => Exit::Data,
             Self::Defect(_) => Exit::Software,
         }
     }

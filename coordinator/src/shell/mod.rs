@@ -1,150 +1,85 @@
-//! The coordinator in the world: link, timers, durable state around the federation's state machine.
+//! The run loop of the coordinator: link, timers and persistence around the federation's state machine.
 //!
-//! One loop takes in what happens (messages, commands, time), steps the federation on a blocking
-//! thread, since a round's evaluation may take a while, and hands what is to be said to a second task.
-//! What must be durable is written before anything that follows from it is said.
+//! One loop collects inputs (messages, commands, time), steps the federation on a blocking thread, since a round's
+//! evaluation may take a while, and passes messages to a second task. State is durable before anything that follows
+//! from it is sent.
 //!
-//! While the broker is away nothing is queued: when it is back, [`Input::LinkRestored`] has the
-//! federation say again what is under way.
+//! Without a broker nothing is queued: when it is back, [`Input::LinkRestored`] makes the federation repeat what is under
+//! way.
 
 mod clock;
 mod error;
-mod keeper;
-mod letters;
-mod mail;
-mod witness;
+mod handle;
+mod link_adapter;
+mod membership_log;
+mod observer;
+mod options;
+mod outbound_queue;
+mod persistence;
+mod stepper;
 
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use evenhand_link::{Broker, Events, Link, LinkEvent, LinkOptions, Outbox, Tls, Traffic};
+use evenhand_link::{Events, Link, LinkEvent, LinkOptions, Outbox, Traffic};
 use evenhand_protocol::limits::Limits;
-use evenhand_protocol::message::Phase;
 use evenhand_protocol::topic::{self, Channel};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 use tokio::task;
 
-pub use self::error::{ShellError, Unheeded};
-pub use self::keeper::{Forgetful, KeepError, Keeper};
-pub use self::witness::Witness;
+pub use self::error::{CommandError, ShellError};
+pub use self::handle::CoordinatorHandle;
+pub use self::observer::FederationObserver;
+pub use self::options::ConnectionOptions;
+pub use self::persistence::{NoPersistence, Persistence, PersistenceError};
 
-use self::clock::Clock;
-use self::mail::Mail;
-use evenhand_federation::{Command, Effect, Federation, Input, OrderPayload, RoundEvidence};
+use self::clock::MonotonicClock;
+use self::handle::RunRequest;
+use self::link_adapter::LinkAdapter;
+use self::membership_log::MembershipLog;
+use self::stepper::Stepper;
+use evenhand_federation::{Command, Federation, Input, RoundEvidence};
 
-/// Inputs stepped at a time: enough to make good use of a trip to the blocking thread.
+/// Inputs of one trip to the blocking thread.
 const BATCH: usize = 256;
 
-/// How long the last words may take to reach the broker.
-const FAREWELL: Duration = Duration::from_secs(5);
+/// The limit for sending the last messages.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How the coordinator reaches its nodes.
+/// A closed round and the time it took.
 #[derive(Debug, Clone)]
-pub struct Connection {
-    /// The broker.
-    pub broker: Broker,
-    /// How to trust it, if it speaks TLS.
-    pub tls: Option<Tls>,
-    /// The largest MQTT payload the broker accepts.
-    pub payload_bytes_max: usize,
-    /// How long the first connection may take.
-    pub patience: Duration,
-}
-
-impl Connection {
-    /// To `broker`, with the limits that every broker accepts.
-    pub fn new(broker: Broker) -> Self {
-        let payload_bytes_max = evenhand_protocol::chunk::PAYLOAD_BYTES_MAX;
-        Self { broker, tls: None, payload_bytes_max, patience: Duration::from_secs(10) }
-    }
-}
-
-/// A round as the coordinator tells of it.
-#[derive(Debug, Clone)]
-pub struct Report {
+pub struct TimedRound {
     /// The round, its model and its updates.
-    pub closed: Arc<RoundEvidence>,
-    /// Seconds spent on evaluating, merging and saving it.
+    pub evidence: Arc<RoundEvidence>,
+    /// Seconds spent on evaluation, aggregation and persistence.
     pub seconds: f64,
 }
 
-/// How a coordinator ended.
+/// A coordinator that has stopped.
 #[derive(Debug)]
-pub struct Outcome {
-    /// Where the federation stands.
+pub struct StoppedCoordinator {
+    /// The federation as it was left.
     pub federation: Federation,
     /// Payload bytes of the coordinator's link.
     pub traffic: Traffic,
 }
 
-/// A coordinator that is linked to its broker.
+/// A coordinator that is connected to its broker.
 pub struct Coordinator {
     federation: Federation,
-    keeper: Box<dyn Keeper>,
-    witness: Option<Box<dyn Witness>>,
+    persistence: Box<dyn Persistence>,
+    observer: Option<Box<dyn FederationObserver>>,
     outbox: Outbox,
     events: Events,
-    wishes: (mpsc::UnboundedSender<Wish>, mpsc::UnboundedReceiver<Wish>),
-}
-
-/// What comes through a [`Handle`].
-enum Wish {
-    Command(Command, oneshot::Sender<Result<(), Unheeded>>),
-    Look(Box<dyn FnOnce(&Federation) + Send>),
-    Stop,
-}
-
-/// Steers a running coordinator; clones steer the same.
-#[derive(Debug, Clone)]
-pub struct Handle {
-    wishes: mpsc::UnboundedSender<Wish>,
-    outbox: Outbox,
-}
-
-impl Handle {
-    /// Tells the federation what the operator wants; it does so, or says why not.
-    pub async fn command(&self, command: Command) -> Result<(), Unheeded> {
-        let (answer, told) = oneshot::channel();
-        self.wishes.send(Wish::Command(command, answer)).map_err(|_| Unheeded::Ending)?;
-        told.await.unwrap_or(Err(Unheeded::Ending))
-    }
-
-    /// Looks at the federation between two of its steps, after what was commanded before; none if it has ended.
-    pub async fn look<T: Send + 'static>(
-        &self,
-        look: impl FnOnce(&Federation) -> T + Send + 'static,
-    ) -> Option<T> {
-        let (seen, told) = oneshot::channel();
-        let look = move |federation: &Federation| {
-            // Whoever asked may have gone.
-            let _unheard = seen.send(look(federation));
-        };
-        self.wishes.send(Wish::Look(Box::new(look))).ok()?;
-        told.await.ok()
-    }
-
-    /// Ends the coordinator where it stands, without ending the federation: it can be restored.
-    pub fn stop(&self) {
-        let _ended = self.wishes.send(Wish::Stop);
-    }
-
-    /// Payload bytes so far.
-    pub fn traffic(&self) -> Traffic {
-        self.outbox.traffic()
-    }
-
-    /// Whether the broker is there.
-    pub fn is_connected(&self) -> bool {
-        self.outbox.connected()
-    }
+    requests: (mpsc::UnboundedSender<RunRequest>, mpsc::UnboundedReceiver<RunRequest>),
 }
 
 impl Coordinator {
-    /// Links up with the broker; the federation is a new one, or one that was restored.
-    pub async fn connect(connection: Connection, federation: Federation) -> Result<Self, ShellError> {
+    /// Connects to the broker; the federation is a new one, or one that was restored.
+    pub async fn connect(connection: ConnectionOptions, federation: Federation) -> Result<Self, ShellError> {
         let name = &federation.rules().federation.name;
         let mut options = LinkOptions::new(connection.broker, format!("evenhand-coordinator-{name}"));
         options.tls = connection.tls;
@@ -155,87 +90,109 @@ impl Coordinator {
         // Retained births come with every subscription; the rest is asked for again.
         options.persistent = false;
         let (outbox, mut events) = Link::connect(options)?;
-        events.first_connection(connection.patience).await?;
-        let wishes = mpsc::unbounded_channel();
-        let keeper = Box::new(Forgetful);
-        Ok(Self { federation, keeper, witness: None, outbox, events, wishes })
+        events.first_connection(connection.connect_timeout).await?;
+        let requests = mpsc::unbounded_channel();
+        let persistence = Box::new(NoPersistence);
+        Ok(Self { federation, persistence, observer: None, outbox, events, requests })
     }
 
-    /// With a keeper that makes the state durable.
-    pub fn kept_by(mut self, keeper: impl Keeper + 'static) -> Self {
-        self.keeper = Box::new(keeper);
+    /// The same, with a persistent state.
+    pub fn with_persistence(mut self, persistence: impl Persistence + 'static) -> Self {
+        self.persistence = Box::new(persistence);
         self
     }
 
-    /// With a witness that shows others how the federation stands.
-    pub fn seen_by(mut self, witness: impl Witness + 'static) -> Self {
-        self.witness = Some(Box::new(witness));
+    /// The same, with an observer.
+    pub fn with_observer(mut self, observer: impl FederationObserver + 'static) -> Self {
+        self.observer = Some(Box::new(observer));
         self
     }
 
-    /// The federation as it stands before it runs.
+    /// The federation before it runs.
     pub fn federation(&self) -> &Federation {
         &self.federation
     }
 
-    /// To steer it while it runs.
-    pub fn handle(&self) -> Handle {
-        Handle { wishes: self.wishes.0.clone(), outbox: self.outbox.clone() }
+    /// The handle that controls it while it runs.
+    pub fn handle(&self) -> CoordinatorHandle {
+        CoordinatorHandle::new(self.requests.0.clone(), self.outbox.clone())
     }
 
-    /// Runs until the federation is finished, has failed, or the handle stops it. Every round is told to
-    /// `reports`.
-    pub async fn run(self, reports: mpsc::UnboundedSender<Report>) -> Result<Outcome, ShellError> {
-        let Self { federation, keeper, witness, outbox, mut events, wishes: (_own, mut wishes) } = self;
+    /// Runs until the federation has finished or failed, or the handle stops it. Every closed round is sent to `rounds`.
+    pub async fn run(
+        self,
+        rounds: mpsc::UnboundedSender<TimedRound>,
+    ) -> Result<StoppedCoordinator, ShellError> {
+        let Self { federation, persistence, observer, outbox, mut events, requests: (_sender, mut requests) } =
+            self;
         let name = federation.rules().federation.name.clone();
-        let clock = Clock::start();
-        let mut mail = Mail::open(outbox.clone(), name.clone());
-        let mut machine = Machine { federation, keeper, witness, clock, reports };
-        // One that is over when it starts still says so: it may have been killed before it could.
+        let clock = MonotonicClock::start();
+        let mut adapter = LinkAdapter::new(outbox.clone(), name.clone());
+        let membership_log = MembershipLog::new(federation.members());
+        let mut stepper = Stepper { federation, persistence, observer, clock, membership_log, rounds };
+        // A federation that is over at the start is still announced: it may have been killed before.
         loop {
             let mut inputs = Vec::new();
-            let alarm = machine.federation.alarm();
+            let alarm = stepper.federation.alarm();
             tokio::select! {
                 event = events.next() => {
                     let event = event.ok_or(ShellError::LinkClosed)?;
-                    inputs.extend(mail.heed(event, &name));
+                    inputs.extend(adapter.input(event, &name));
                 }
-                Some(wish) = wishes.recv() => match wish {
-                    Wish::Command(command, answer) => {
-                        let objection = machine.federation.objection(&command);
-                        tracing::info!(?command, ?objection, "the operator wants something");
-                        // Whoever asked may have gone.
-                        let _unheard = answer.send(objection.map_or(Ok(()), |why| Err(why.into())));
+                Some(request) = requests.recv() => match request {
+                    RunRequest::Command(command, reply) => {
+                        let result = match stepper.federation.objection(&command) {
+                            None => Ok(()),
+                            Some(rejection) => Err(CommandError::from(rejection)),
+                        };
+                        log_command(&command, &result);
+                        // The caller may have given up.
+                        let _unreceived = reply.send(result);
                         inputs.push(Input::Command(command));
                     }
-                    Wish::Look(look) => look(&machine.federation),
-                    Wish::Stop => break,
+                    RunRequest::Inspect(inspect) => inspect(&stepper.federation),
+                    RunRequest::Stop => break,
                 },
-                () = clock.reaches(alarm) => inputs.push(Input::Tick),
+                () = clock.sleep_until(alarm) => inputs.push(Input::Tick),
             }
             while inputs.len() < BATCH
-                && let Some(event) = at_hand(&mut events)
+                && let Some(event) = try_next(&mut events)
             {
-                inputs.extend(mail.heed(event, &name));
+                inputs.extend(adapter.input(event, &name));
             }
-            let stepped = task::spawn_blocking(move || machine.step(inputs)).await;
-            let words;
-            (machine, words) = stepped.map_err(|panic| ShellError::Defect(panic.to_string()))??;
-            mail.send(words);
-            if machine.is_over() {
+            let stepped = task::spawn_blocking(move || stepper.step(inputs)).await;
+            let effects;
+            (stepper, effects) = stepped.map_err(|panic| ShellError::Defect(panic.to_string()))??;
+            adapter.send(effects);
+            if stepper.is_over() {
                 break;
             }
         }
-        mail.close(FAREWELL).await;
+        adapter.close(SHUTDOWN_TIMEOUT).await;
         let traffic = outbox.traffic();
-        // Whoever did not hear the last words learns them from the retained manifest.
-        let _unheard = outbox.close(FAREWELL).await;
-        Ok(Outcome { federation: machine.federation, traffic })
+        // Nodes that miss the last messages learn the end from the retained manifest.
+        let _unsent = outbox.close(SHUTDOWN_TIMEOUT).await;
+        Ok(StoppedCoordinator { federation: stepper.federation, traffic })
     }
 }
 
-/// What one node may send: an update of twice the model is still told that its length is wrong, anything larger is
-/// not even read.
+fn log_command(command: &Command, result: &Result<(), CommandError>) {
+    let text = match command {
+        Command::Begin => "begin".into(),
+        Command::Pause => "pause".into(),
+        Command::Resume => "resume".into(),
+        Command::Explore => "re-explore".into(),
+        Command::Remove(node) => format!("remove {node}"),
+        Command::Finish => "finish".into(),
+    };
+    match result {
+        Ok(()) => tracing::info!("operator command: {text}"),
+        Err(error) => tracing::warn!(%error, "operator command rejected: {text}"),
+    }
+}
+
+/// The limits on one node's messages: an update of twice the model is still answered with a refusal of its length,
+/// anything larger is not even read.
 fn limits(parameters: usize) -> Limits {
     let message_bytes_max = 8 * parameters + (64 << 10);
     let general = Limits::default();
@@ -247,62 +204,8 @@ fn limits(parameters: usize) -> Limits {
     }
 }
 
-/// All that lives on the blocking thread while it steps.
-struct Machine {
-    federation: Federation,
-    keeper: Box<dyn Keeper>,
-    witness: Option<Box<dyn Witness>>,
-    clock: Clock,
-    reports: mpsc::UnboundedSender<Report>,
-}
-
-impl Machine {
-    fn is_over(&self) -> bool {
-        matches!(self.federation.phase(), Phase::Finished | Phase::Failed)
-    }
-
-    /// Steps through the inputs, makes durable what has to be, and gives back what is to be said.
-    fn step(self, inputs: Vec<Input>) -> Result<(Self, Vec<Effect>), ShellError> {
-        let Self { mut federation, mut keeper, mut witness, clock, reports } = self;
-        let mut words = Vec::new();
-        for input in inputs {
-            let began = Instant::now();
-            let (next, effects) = federation.step(clock.now(), input);
-            federation = next;
-            let mut closed = Vec::new();
-            for effect in effects {
-                match effect {
-                    Effect::Record(round) => closed.push(Arc::new(*round)),
-                    Effect::Persist(saved) => keeper.keep(&closed, *saved).map_err(ShellError::Keeper)?,
-                    word => {
-                        if let Effect::Publish { node, dispatch: OrderPayload::Refused { round, refusal } } =
-                            &word
-                        {
-                            tracing::warn!(%node, round, refusal = refusal.name(), "refused");
-                        }
-                        words.push(word);
-                    }
-                }
-            }
-            let seconds = began.elapsed().as_secs_f64();
-            for closed in closed {
-                let report = Report { closed, seconds };
-                if let Some(witness) = &mut witness {
-                    witness.closed(&report);
-                }
-                // Nobody need listen.
-                let _unheard = reports.send(report);
-            }
-        }
-        if let Some(witness) = &mut witness {
-            witness.stands(&federation);
-        }
-        Ok((Self { federation, keeper, witness, clock, reports }, words))
-    }
-}
-
-/// The next event, if it is there already.
-fn at_hand(events: &mut Events) -> Option<LinkEvent> {
+/// The next event, if it has arrived already.
+fn try_next(events: &mut Events) -> Option<LinkEvent> {
     match pin!(events.next()).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(event) => event,
         Poll::Pending => None,

@@ -1,4 +1,4 @@
-//! Everything that was decided, decided again.
+//! The audit: every decision recomputed from the log.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -9,41 +9,41 @@ use super::log::missing;
 use super::{Store, StoreError, key, restored};
 use evenhand_federation::{ClosedRound, Federation, ReplayDifference, Weights};
 
-/// What an audit found.
+/// The result of an audit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Audit {
     /// Rounds that were recomputed from their updates and agree in every figure.
     pub recomputed: u32,
-    /// Rounds whose updates are no longer kept, or no state to begin from: only that each follows on the one before was
-    /// checked.
-    pub followed: u32,
-    /// The first thing that does not agree, if anything does not.
+    /// Rounds that could not be recomputed, for want of updates or of an earlier state: checked was only that each continues
+    /// the one before.
+    pub chained: u32,
+    /// The first difference, if there is one.
     pub difference: Option<ReplayDifference>,
 }
 
 impl Store {
-    /// Recomputes every round whose updates are kept and holds it against the log, up to the first difference;
-    /// then the latest state against what the rounds led to.
+    /// Recomputes every round whose updates are stored and compares it with the log, up to the first difference; then
+    /// compares the latest state with the result of the rounds.
     pub fn audit(&self) -> Result<Audit, StoreError> {
         let log = self.log()?;
         let onnx = self.onnx()?.ok_or_else(|| self.absent())?;
         let from = |bytes: Vec<u8>| restored(self.saved(&bytes)?, Arc::clone(&onnx));
-        // What the rounds so far have led to; unknown after one that could not be recomputed.
-        let mut computed = Some(from(self.value(key::FOUNDED)?.ok_or_else(|| self.absent())?)?);
-        let mut audit = Audit { recomputed: 0, followed: 0, difference: None };
+        // The state after the rounds so far; unknown after one that could not be recomputed.
+        let mut computed = Some(from(self.value(key::INITIAL)?.ok_or_else(|| self.absent())?)?);
+        let mut audit = Audit { recomputed: 0, chained: 0, difference: None };
         let mut before: Option<ClosedRound> = None;
-        let mut kept = false;
+        let mut stored = false;
         for record in log.records()? {
             let record = record?;
-            audit.difference = follows(before.as_ref(), &record);
+            audit.difference = chain_difference(before.as_ref(), &record);
             if audit.difference.is_some() {
                 return Ok(audit);
             }
             let updates = log.updates(record.round)?;
-            if kept && updates.is_none() {
+            if stored && updates.is_none() {
                 return Err(missing(record.round, "updates"));
             }
-            kept = updates.is_some();
+            stored = updates.is_some();
             computed = match (computed, updates) {
                 (Some(federation), Some(updates)) => {
                     let federation = federation.governed_by(log.rules(record.round)?);
@@ -59,24 +59,24 @@ impl Store {
                     }
                 }
                 _ => {
-                    audit.followed += 1;
-                    log.anchor(record.round)?.map(from).transpose()?
+                    audit.chained += 1;
+                    log.checkpoint(record.round)?.map(from).transpose()?
                 }
             };
             before = Some(record);
         }
         let latest = self.federation()?;
         audit.difference = match (&computed, &before) {
-            (Some(computed), _) => same_state(computed, &latest),
-            (None, Some(last)) => same_model(last.weights_after, &latest),
+            (Some(computed), _) => state_difference(computed, &latest),
+            (None, Some(last)) => model_difference(last.weights_after, &latest),
             (None, None) => None,
         };
         Ok(audit)
     }
 }
 
-/// Whether a round begins where the one before it ended.
-fn follows(before: Option<&ClosedRound>, record: &ClosedRound) -> Option<ReplayDifference> {
+/// The difference between the end of a round and the begin of the next.
+fn chain_difference(before: Option<&ClosedRound>, record: &ClosedRound) -> Option<ReplayDifference> {
     let number = before.map_or(1, |before| before.round + 1);
     if record.round != number {
         return Some(ReplayDifference {
@@ -95,38 +95,43 @@ fn follows(before: Option<&ClosedRound>, record: &ClosedRound) -> Option<ReplayD
     })
 }
 
-/// Whether the kept model is this one.
-fn same_model(computed: Digest, kept: &Federation) -> Option<ReplayDifference> {
-    let found = kept.weights().digest();
-    (found != computed).then(|| untrue(kept, "the model in the state", found, computed))
+/// The difference between the computed and the stored model.
+fn model_difference(computed: Digest, stored: &Federation) -> Option<ReplayDifference> {
+    let found = stored.weights().digest();
+    (found != computed).then(|| difference(stored, "the model in the state", found, computed))
 }
 
-/// Whether the kept state is what the rounds led to.
-fn same_state(computed: &Federation, kept: &Federation) -> Option<ReplayDifference> {
-    let model = same_model(computed.weights().digest(), kept);
+/// The difference between the state after the recomputed rounds and the stored one.
+fn state_difference(computed: &Federation, stored: &Federation) -> Option<ReplayDifference> {
+    let model = model_difference(computed.weights().digest(), stored);
     if model.is_some() {
         return model;
     }
-    if computed.course() != kept.course() {
-        return Some(untrue(kept, "the course in the state", "another", "what the updates led to"));
+    if computed.course() != stored.course() {
+        return Some(difference(stored, "the course in the state", "another", "what the updates led to"));
     }
-    // The kept state may have let more nodes in, for the round that is open.
-    for (column, (follows, found)) in computed.members().iter().zip(kept.members()).enumerate() {
+    // The stored state may have more members, for the open round.
+    for (column, (expected, found)) in computed.members().iter().zip(stored.members()).enumerate() {
         let named = |what: &str| format!("{what} of {} in the state", found.id());
-        let own = [computed, kept].map(|federation| federation.own().get(column).map(Weights::digest));
-        if own[0].is_some() && own[0] != own[1] {
-            let word = |digest: Option<Digest>| digest.map_or("none".into(), |digest| digest.to_string());
-            return Some(untrue(kept, &named("the model"), word(own[1]), word(own[0])));
+        let models = [computed, stored].map(|federation| federation.own().get(column).map(Weights::digest));
+        if models[0].is_some() && models[0] != models[1] {
+            let text = |digest: Option<Digest>| digest.map_or("none".into(), |digest| digest.to_string());
+            return Some(difference(stored, &named("the model"), text(models[1]), text(models[0])));
         }
-        let standings = [follows, found].map(|member| (member.id(), member.standing().value()));
+        let standings = [expected, found].map(|member| (member.id(), member.standing().value()));
         if standings[0] != standings[1] {
-            return Some(untrue(kept, &named("the standing"), standings[1].1, standings[0].1));
+            return Some(difference(stored, &named("the standing"), standings[1].1, standings[0].1));
         }
     }
     None
 }
 
-fn untrue(kept: &Federation, what: &str, recorded: impl Display, computed: impl Display) -> ReplayDifference {
+fn difference(
+    stored: &Federation,
+    what: &str,
+    recorded: impl Display,
+    computed: impl Display,
+) -> ReplayDifference {
     let (recorded, computed) = (recorded.to_string(), computed.to_string());
-    ReplayDifference { round: kept.round(), what: what.into(), recorded, computed }
+    ReplayDifference { round: stored.round(), what: what.into(), recorded, computed }
 }

@@ -1,4 +1,4 @@
-//! A copy that is consistent, made while the federation goes on.
+//! Consistent copies of a store in use.
 
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
@@ -6,20 +6,21 @@ use std::path::Path;
 
 use redb::{Database, ReadTransaction, ReadableDatabase, ReadableTable, TableDefinition, WriteTransaction};
 
-use super::{ANCHORS, FEDERATION, FILE, ROUNDS, RULES, Store, StoreError, UPDATES, make_folder};
+use super::create::create_folder;
+use super::{CHECKPOINTS, FEDERATION, FILE, ROUNDS, RULES, Store, StoreError, UPDATES};
 
 impl Store {
-    /// Copies everything as it is now to another folder, which must not hold a federation yet, for its owner's eyes.
+    /// Copies the current content to another folder, readable by its owner alone; it must not hold a federation yet.
     pub fn back_up(&self, to: &Path) -> Result<(), StoreError> {
         let io = |source| StoreError::Io { path: to.to_owned(), source };
-        make_folder(to).map_err(io)?;
+        create_folder(to).map_err(io)?;
         let mut new = OpenOptions::new();
         let file = new.read(true).write(true).create_new(true).mode(0o600).open(to.join(FILE)).map_err(io)?;
         let target = Database::builder().create_file(file).map_err(redb::Error::from)?;
         let from = self.database.begin_read()?;
         let into = target.begin_write()?;
         copy(&from, &into, FEDERATION)?;
-        for table in [ROUNDS, UPDATES, RULES, ANCHORS] {
+        for table in [ROUNDS, UPDATES, RULES, CHECKPOINTS] {
             copy(&from, &into, table)?;
         }
         Ok(into.commit()?)

@@ -1,4 +1,4 @@
-//! What can be wrong with a state folder.
+//! Errors of a state folder.
 
 use std::io::ErrorKind;
 use std::path::PathBuf;
@@ -7,55 +7,55 @@ use evenhand_protocol::exit::Exit;
 
 use evenhand_federation::{RestoreError, RuleError};
 
-/// Why a state folder is of no use.
+/// The cause of a store's failure.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// Somebody else has it.
+    /// Another process has it open.
     #[error(
         "another process uses the state in {folder}; stop it first, or give this one its own state.folder"
     )]
     InUse {
-        /// Which folder.
+        /// The folder.
         folder: PathBuf,
     },
-    /// There is nothing in it.
+    /// There is no federation in it.
     #[error("there is no federation in {folder}; name the state.folder of one that was run")]
     Absent {
-        /// Which folder.
+        /// The folder.
         folder: PathBuf,
     },
-    /// The file system says no.
+    /// An operation of the file system failed.
     #[error("cannot use {path}: {source}")]
     Io {
-        /// What was touched.
+        /// The path.
         path: PathBuf,
-        /// What the system says.
+        /// The cause.
         source: std::io::Error,
     },
-    /// The disk does not take or give what it should.
+    /// A read or write failed.
     #[error("the disk failed: {0}")]
     Disk(std::io::Error),
-    /// Written by a newer program.
+    /// Written in another format.
     #[error("the state has format {found}, this program reads {known}; use the program that wrote it")]
     Format {
-        /// What it says of itself.
+        /// The format of the state.
         found: u16,
-        /// What would be right.
+        /// The format of this program.
         known: u16,
     },
-    /// Not what was written.
+    /// Not as it was written.
     #[error("the state is damaged: {0}; restore the folder from a backup")]
     Damaged(String),
-    /// The federation in it cannot be restored.
+    /// The federation cannot be restored.
     #[error(transparent)]
     Restore(#[from] RestoreError),
-    /// The configuration wants another federation.
+    /// The configuration is for another federation.
     #[error(transparent)]
     Rules(#[from] RuleError),
 }
 
 impl StoreError {
-    /// What the program tells the shell.
+    /// The exit code of a program that fails with it.
     pub fn exit(&self) -> Exit {
         match self {
             Self::InUse { .. } => Exit::Busy,
@@ -70,8 +70,7 @@ impl StoreError {
     }
 }
 
-/// All that redb can say but "in use" comes down to a disk, or a file that is not what was written: one that is too
-/// short, or says what it cannot mean.
+/// Every other error of redb means a failing disk, or a file that is too short or inconsistent.
 impl From<redb::Error> for StoreError {
     fn from(error: redb::Error) -> Self {
         match error {
@@ -102,10 +101,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_full_disk_is_no_damage() {
+    fn a_full_disk_is_not_reported_as_damage() {
         let full = redb::CommitError::Storage(redb::StorageError::Io(ErrorKind::StorageFull.into()));
-        let words = StoreError::from(full).to_string();
-        assert_eq!(words, "the disk failed: no storage space");
+        let sentence = StoreError::from(full).to_string();
+        assert_eq!(sentence, "the disk failed: no storage space");
         let torn = redb::StorageError::Io(ErrorKind::UnexpectedEof.into());
         assert!(StoreError::from(torn).to_string().starts_with("the state is damaged"));
     }

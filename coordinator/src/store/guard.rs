@@ -1,4 +1,4 @@
-//! redb trusts what lies on the disk; where that is damaged, it may panic.
+//! Panics of redb on a damaged file, turned into errors.
 
 use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -7,39 +7,39 @@ use redb::Database;
 
 use super::StoreError;
 
-/// A database that is closed without a panic. What was committed is on the disk by then; bookkeeping that could not be
-/// written is made up for when it is opened again.
+/// A database that is closed without a panic. Commits are on the disk by then; bookkeeping that could not be written is
+/// repaired at the next opening.
 #[derive(Debug)]
-pub(super) struct Guarded(Option<Database>);
+pub(super) struct PanicSafeDatabase(Option<Database>);
 
-impl From<Database> for Guarded {
+impl From<Database> for PanicSafeDatabase {
     fn from(database: Database) -> Self {
         Self(Some(database))
     }
 }
 
-impl Deref for Guarded {
+impl Deref for PanicSafeDatabase {
     type Target = Database;
     fn deref(&self) -> &Database {
-        self.0.as_ref().expect("it is taken only when dropped")
+        self.0.as_ref().expect("taken only in drop")
     }
 }
 
-impl Drop for Guarded {
+impl Drop for PanicSafeDatabase {
     fn drop(&mut self) {
         let database = self.0.take();
         let close = || {
             drop(database);
             Ok(())
         };
-        if let Err(error) = sound(close) {
-            tracing::error!(%error, "closing the state");
+        if let Err(error) = catch_damage(close) {
+            tracing::error!(%error, "cannot close the state");
         }
     }
 }
 
-/// What `work` comes to, or that the file is damaged.
-pub(super) fn sound<T>(work: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
+/// The result of `work`; a panic means a damaged file.
+pub(super) fn catch_damage<T>(work: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
     let damaged = |_| Err(StoreError::Damaged("its pages contradict each other".into()));
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(damaged)
 }

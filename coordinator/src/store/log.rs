@@ -1,35 +1,35 @@
-//! The rounds that are over.
+//! The log of closed rounds.
 
 use evenhand_protocol::message::Update;
 use redb::{ReadOnlyTable, ReadTransaction, ReadableDatabase, ReadableTable, WriteTransaction};
 use serde::de::DeserializeOwned;
 
-use super::{ANCHORS, ROUNDS, RULES, Store, StoreError, UPDATES, sealed};
+use super::{CHECKPOINTS, ROUNDS, RULES, Store, StoreError, UPDATES, checksum};
 use evenhand_federation::{ClosedRound, RoundEvidence, Rules, SavedFederation};
 
-/// The log as it was when it was opened; rounds that end later do not show.
-pub struct Log {
+/// A snapshot of the log; rounds closed later are not in it.
+pub struct LogSnapshot {
     transaction: ReadTransaction,
     rounds: ReadOnlyTable<u32, &'static [u8]>,
 }
 
 impl Store {
-    /// The rounds that are over.
-    pub fn log(&self) -> Result<Log, StoreError> {
+    /// A snapshot of the log of closed rounds.
+    pub fn log(&self) -> Result<LogSnapshot, StoreError> {
         let transaction = self.database.begin_read()?;
         let rounds = transaction.open_table(ROUNDS)?;
-        Ok(Log { transaction, rounds })
+        Ok(LogSnapshot { transaction, rounds })
     }
 }
 
-impl Log {
-    /// The figures of one round.
+impl LogSnapshot {
+    /// The record of one round.
     pub fn record(&self, round: u32) -> Result<Option<ClosedRound>, StoreError> {
         let bytes = self.rounds.get(round)?;
         bytes.map(|bytes| decoded(round, "record", bytes.value())).transpose()
     }
 
-    /// The figures of every round, in order.
+    /// The records of all rounds, in order.
     pub fn records(&self) -> Result<impl Iterator<Item = Result<ClosedRound, StoreError>>, StoreError> {
         Ok(self.rounds.iter()?.map(|entry| {
             let (round, bytes) = entry?;
@@ -37,7 +37,7 @@ impl Log {
         }))
     }
 
-    /// The last round that is over.
+    /// The record of the last round.
     pub fn last(&self) -> Result<Option<ClosedRound>, StoreError> {
         match self.rounds.last()? {
             Some((round, bytes)) => decoded(round.value(), "record", bytes.value()).map(Some),
@@ -45,13 +45,13 @@ impl Log {
         }
     }
 
-    /// The updates that counted in a round, with the columns of their senders, if they are still kept.
+    /// The accepted updates of a round, with the columns of their senders, if they are still stored.
     pub fn updates(&self, round: u32) -> Result<Option<Vec<(usize, Update)>>, StoreError> {
         let bytes = self.transaction.open_table(UPDATES)?.get(round)?;
         bytes.map(|bytes| decoded(round, "list of updates", bytes.value())).transpose()
     }
 
-    /// The rules a round was held by.
+    /// The rules of a round.
     pub(super) fn rules(&self, round: u32) -> Result<Rules, StoreError> {
         let rules = self.transaction.open_table(RULES)?;
         let latest = rules.range(..=round)?.next_back().transpose()?;
@@ -59,10 +59,10 @@ impl Log {
         decoded(round, "rules", bytes.value())
     }
 
-    /// The state after a round as bytes, if it was kept: later rounds can be recomputed from it.
-    pub(super) fn anchor(&self, round: u32) -> Result<Option<Vec<u8>>, StoreError> {
-        let anchors = self.transaction.open_table(ANCHORS)?;
-        Ok(anchors.get(round)?.map(|bytes| bytes.value().to_vec()))
+    /// The bytes of the state after a round, if it is a checkpoint: later rounds can be recomputed from it.
+    pub(super) fn checkpoint(&self, round: u32) -> Result<Option<Vec<u8>>, StoreError> {
+        let checkpoints = self.transaction.open_table(CHECKPOINTS)?;
+        Ok(checkpoints.get(round)?.map(|bytes| bytes.value().to_vec()))
     }
 }
 
@@ -75,21 +75,21 @@ pub(super) fn missing(round: u32, what: &str) -> StoreError {
     StoreError::Damaged(format!("round {round}: its {what} are missing"))
 }
 
-/// Adds a round.
-pub(super) fn append(transaction: &WriteTransaction, closed: &RoundEvidence) -> Result<(), StoreError> {
-    let round = closed.record.round;
-    let record = postcard::to_allocvec(&closed.record).expect("plain data always encodes");
+/// Appends a round.
+pub(super) fn append(transaction: &WriteTransaction, evidence: &RoundEvidence) -> Result<(), StoreError> {
+    let round = evidence.record.round;
+    let record = postcard::to_allocvec(&evidence.record).expect("plain data always encodes");
     transaction.open_table(ROUNDS)?.insert(round, record.as_slice())?;
-    let room = closed.updates.iter().map(|(_, update)| 4 * update.vector().len() + 64).sum();
-    let updates = postcard::to_extend(&closed.received(), Vec::with_capacity(room));
+    let capacity = evidence.updates.iter().map(|(_, update)| 4 * update.vector().len() + 64).sum();
+    let updates = postcard::to_extend(&evidence.received(), Vec::with_capacity(capacity));
     transaction.open_table(UPDATES)?.insert(round, updates.expect("plain data always encodes").as_slice())?;
     Ok(())
 }
 
-/// Drops updates that are too old, a whole span of `keep` rounds at a time: an anchor is kept after each span, and
-/// when the next one is full, the updates before the anchor go. Never more than an anchor makes up for: `keep` may have
-/// been another number in an earlier run.
-pub(super) fn thin(
+/// Deletes old updates, `keep` rounds at a time: a checkpoint is stored after every `keep` rounds, and the updates before
+/// a checkpoint are deleted with the next one. Only updates before a checkpoint are deleted: `keep` may have been another
+/// number in an earlier run.
+pub(super) fn prune(
     transaction: &WriteTransaction,
     round: u32,
     keep: u32,
@@ -98,12 +98,12 @@ pub(super) fn thin(
     if keep == 0 || !round.is_multiple_of(keep) {
         return Ok(());
     }
-    let mut anchors = transaction.open_table(ANCHORS)?;
-    let bytes = sealed::close(saved.clone().without_history().to_bytes());
-    anchors.insert(round, bytes.as_slice())?;
-    let before = anchors.range(..=round - keep)?.next_back().transpose()?.map(|(round, _)| round.value());
+    let mut checkpoints = transaction.open_table(CHECKPOINTS)?;
+    let bytes = checksum::append(saved.clone().without_history().to_bytes());
+    checkpoints.insert(round, bytes.as_slice())?;
+    let before = checkpoints.range(..=round - keep)?.next_back().transpose()?.map(|(round, _)| round.value());
     if let Some(oldest) = before {
-        anchors.retain_in(..oldest, |_, _| false)?;
+        checkpoints.retain_in(..oldest, |_, _| false)?;
         transaction.open_table(UPDATES)?.retain_in(..=oldest, |_, _| false)?;
     }
     Ok(())

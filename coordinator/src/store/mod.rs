@@ -1,71 +1,73 @@
-//! A federation on disk: its state, and a log from which everything it decided can be recomputed.
+//! A federation on disk: its state, and a log from which every decision can be recomputed.
 //!
-//! One redb file in the state folder. What a round decided and the state it led to are one transaction,
-//! which is on the disk before anything is announced.
+//! One redb file in the state folder. A round's decisions and the state after it are one transaction, which is on the disk
+//! before anything is announced.
 //!
 //! | table | key | value |
 //! |---|---|---|
-//! | `federation` | name | format, ONNX file, founding state, latest state |
+//! | `federation` | name | format, ONNX file, initial state, latest state |
 //! | `rounds` | round | its record: every φ, ψ, p-value, draw and digest |
-//! | `updates` | round | the updates that counted, as received |
-//! | `rules` | the first round they hold for | the rules |
-//! | `anchors` | round | the state after it, from which later rounds can be checked |
+//! | `updates` | round | the accepted updates, as received |
+//! | `rules` | the first round they apply to | the rules |
+//! | `checkpoints` | round | the state after it, from which later rounds can be recomputed |
 //!
-//! Records are kept for ever. Updates are large: those of at least the last `keep_rounds` rounds are kept,
-//! and an anchor before them, so that these rounds can be recomputed to the last bit.
+//! Records are never deleted. Updates are large: those of at least the last `keep_rounds` rounds stay, and a checkpoint
+//! before them, so that these rounds can be recomputed to the last bit.
 
 pub mod audit;
 mod backup;
+mod checksum;
+mod create;
 mod error;
 mod guard;
 mod log;
+mod persistence;
 
-use std::fs::{self, DirBuilder};
-use std::io::{self, ErrorKind};
-use std::os::unix::fs::DirBuilderExt;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use evenhand_protocol::identity::Digest;
 use redb::{Database, ReadableDatabase, TableDefinition, WriteTransaction};
 
-use self::guard::{Guarded, sound};
+use self::create::{create_empty, create_folder};
+use self::guard::{PanicSafeDatabase, catch_damage};
 
 pub use self::error::StoreError;
-pub use self::log::Log;
+pub use self::log::LogSnapshot;
+pub use self::persistence::StorePersistence;
 
-use crate::shell::{KeepError, Keeper};
-use evenhand_federation::{Federation, RestoreError, RoundEvidence, Rules, SavedFederation};
+use evenhand_federation::{Federation, RestoreError, Rules, SavedFederation};
 
 /// The file in the state folder.
 pub const FILE: &str = "federation.redb";
 
-/// Changes when this program's tables could be misunderstood by another.
-const FORMAT: u16 = 1;
+/// The version of the tables; it changes when an older program would misread them.
+const FORMAT: u16 = 2;
 
 const FEDERATION: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("federation");
 const ROUNDS: TableDefinition<'_, u32, &[u8]> = TableDefinition::new("rounds");
 const UPDATES: TableDefinition<'_, u32, &[u8]> = TableDefinition::new("updates");
 const RULES: TableDefinition<'_, u32, &[u8]> = TableDefinition::new("rules");
-const ANCHORS: TableDefinition<'_, u32, &[u8]> = TableDefinition::new("anchors");
+const CHECKPOINTS: TableDefinition<'_, u32, &[u8]> = TableDefinition::new("checkpoints");
 
 /// Keys of the `federation` table.
 mod key {
     pub(super) const FORMAT: &str = "format";
     pub(super) const ONNX: &str = "onnx";
-    pub(super) const FOUNDED: &str = "founded";
+    pub(super) const INITIAL: &str = "initial";
     pub(super) const LATEST: &str = "latest";
 }
 
 /// A federation's state folder, open for this process alone.
 #[derive(Debug)]
 pub struct Store {
-    database: Guarded,
+    database: PanicSafeDatabase,
     folder: PathBuf,
 }
 
 impl Store {
-    /// Opens the store in `folder`, which must be there.
+    /// Opens an existing store.
     pub fn open(folder: &Path) -> Result<Self, StoreError> {
         if !folder.join(FILE).exists() {
             return Err(StoreError::Absent { folder: folder.to_owned() });
@@ -73,15 +75,15 @@ impl Store {
         Self::open_or_create(folder)
     }
 
-    /// Opens the store in `folder`; an empty one if there is none.
+    /// Opens the store in `folder`, after creating an empty one if there is none.
     pub fn open_or_create(folder: &Path) -> Result<Self, StoreError> {
         let io = |source| StoreError::Io { path: folder.to_owned(), source };
-        make_folder(folder).map_err(io)?;
+        create_folder(folder).map_err(io)?;
         if !folder.join(FILE).exists() {
-            make(folder)?;
+            create_empty(folder)?;
         }
         let open = || Database::create(folder.join(FILE));
-        let database = sound(|| {
+        let database = catch_damage(|| {
             open().map_err(|error| match error {
                 redb::DatabaseError::DatabaseAlreadyOpen => StoreError::InUse { folder: folder.to_owned() },
                 redb::DatabaseError::Storage(redb::StorageError::Io(source))
@@ -98,22 +100,21 @@ impl Store {
             Some(bytes) => match <[u8; 2]>::try_from(bytes.as_slice()).map(u16::from_le_bytes) {
                 Ok(FORMAT) => {}
                 Ok(found) => return Err(StoreError::Format { found, known: FORMAT }),
-                Err(_) => return Err(StoreError::Damaged("its format is no number".into())),
+                Err(_) => return Err(StoreError::Damaged("its format is not a number".into())),
             },
         }
         Ok(store)
     }
 
-    /// Where it is.
+    /// The state folder.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// The federation that is kept here, by `rules` that may amend those it was founded with; or `fresh`, kept
-    /// from now on.
+    /// The stored federation, with the rules of `fresh` where they may change; `fresh` itself, now stored, if there is none.
     pub fn resume(&self, fresh: Federation) -> Result<Federation, StoreError> {
         let Some(onnx) = self.onnx()? else {
-            self.found(&fresh)?;
+            self.insert(&fresh)?;
             return Ok(fresh);
         };
         let mut saved = self.latest()?;
@@ -126,19 +127,19 @@ impl Store {
             self.write(|transaction| {
                 let mut rules = transaction.open_table(RULES)?;
                 rules.insert(saved.next_round(), encoded(&amended).as_slice())?;
-                keep_state(transaction, key::LATEST, saved.clone())
+                write_state(transaction, key::LATEST, saved.clone())
             })?;
         }
         restored(saved, onnx)
     }
 
-    /// The federation that is kept here.
+    /// The stored federation.
     pub fn federation(&self) -> Result<Federation, StoreError> {
         let onnx = self.onnx()?.ok_or_else(|| self.absent())?;
         restored(self.latest()?, onnx)
     }
 
-    fn found(&self, federation: &Federation) -> Result<(), StoreError> {
+    fn insert(&self, federation: &Federation) -> Result<(), StoreError> {
         let saved = federation.save();
         self.write(|transaction| {
             let mut table = transaction.open_table(FEDERATION)?;
@@ -146,11 +147,11 @@ impl Store {
             table.insert(key::ONNX, &federation.onnx()[..])?;
             drop(table);
             transaction.open_table(RULES)?.insert(1, encoded(federation.rules()).as_slice())?;
-            for table in [ROUNDS, UPDATES, ANCHORS] {
+            for table in [ROUNDS, UPDATES, CHECKPOINTS] {
                 transaction.open_table(table)?;
             }
-            keep_state(transaction, key::FOUNDED, saved.clone())?;
-            keep_state(transaction, key::LATEST, saved)
+            write_state(transaction, key::INITIAL, saved.clone())?;
+            write_state(transaction, key::LATEST, saved)
         })
     }
 
@@ -163,10 +164,10 @@ impl Store {
         self.saved(&bytes)
     }
 
-    /// A kept state with its history.
+    /// A stored state with its history.
     fn saved(&self, bytes: &[u8]) -> Result<SavedFederation, StoreError> {
-        let state = sealed::open(bytes)
-            .ok_or_else(|| StoreError::Damaged("the federation's state is not what was written".into()))?;
+        let state = checksum::verified(bytes)
+            .ok_or_else(|| StoreError::Damaged("the checksum of the federation's state is wrong".into()))?;
         let log = self.log()?;
         SavedFederation::from_bytes(state)?.with_history(|round| log.record(round))
     }
@@ -184,12 +185,12 @@ impl Store {
         StoreError::Absent { folder: self.folder.clone() }
     }
 
-    /// All of `changes` or nothing; on the disk when this returns.
+    /// Writes all of `changes` or nothing; they are on the disk when this returns.
     fn write(
         &self,
         changes: impl FnOnce(&WriteTransaction) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        sound(|| {
+        catch_damage(|| {
             let transaction = self.database.begin_write()?;
             changes(&transaction)?;
             Ok(transaction.commit()?)
@@ -197,27 +198,8 @@ impl Store {
     }
 }
 
-/// Makes a folder that nobody else can look into: the latest model is the reward.
-fn make_folder(folder: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(folder)
-}
-
-/// Makes an empty store beside its place and moves it there: a program that is killed leaves a whole one or none. Temporary
-/// files can be read by their owner alone, and so can what becomes of this one.
-fn make(folder: &Path) -> Result<(), StoreError> {
-    let io = |source| StoreError::Io { path: folder.to_owned(), source };
-    let aside = tempfile::Builder::new().prefix(FILE).tempfile_in(folder).map_err(io)?;
-    drop(Database::create(aside.path()).map_err(redb::Error::from)?);
-    match aside.persist_noclobber(folder.join(FILE)) {
-        Ok(_) => fs::File::open(folder).and_then(|folder| folder.sync_all()).map_err(io),
-        // Somebody else was quicker.
-        Err(error) if error.error.kind() == ErrorKind::AlreadyExists => Ok(()),
-        Err(error) => Err(io(error.error)),
-    }
-}
-
-fn keep_state(transaction: &WriteTransaction, key: &str, saved: SavedFederation) -> Result<(), StoreError> {
-    let bytes = sealed::close(saved.without_history().to_bytes());
+fn write_state(transaction: &WriteTransaction, key: &str, saved: SavedFederation) -> Result<(), StoreError> {
+    let bytes = checksum::append(saved.without_history().to_bytes());
     transaction.open_table(FEDERATION)?.insert(key, bytes.as_slice())?;
     Ok(())
 }
@@ -226,56 +208,11 @@ fn encoded(rules: &Rules) -> Vec<u8> {
     postcard::to_allocvec(rules).expect("plain data always encodes")
 }
 
-/// Bytes with their digest: redb checks its pages only after a crash.
-mod sealed {
-    use evenhand_protocol::identity::Digest;
-
-    pub(super) fn close(mut bytes: Vec<u8>) -> Vec<u8> {
-        let digest = Digest::of(&bytes);
-        bytes.extend_from_slice(&digest.0);
-        bytes
-    }
-
-    pub(super) fn open(bytes: &[u8]) -> Option<&[u8]> {
-        let (bytes, digest) = bytes.split_last_chunk::<32>()?;
-        (Digest::of(bytes).0 == *digest).then_some(bytes)
-    }
-}
-
-/// Keeps a federation in its store.
-#[derive(Debug)]
-pub struct Durable {
-    store: Arc<Store>,
-    keep_rounds: u32,
-}
-
-impl Durable {
-    /// Updates of at least the last `keep_rounds` rounds stay; 0 keeps all of them.
-    pub fn new(store: Arc<Store>, keep_rounds: u32) -> Self {
-        Self { store, keep_rounds }
-    }
-}
-
-impl Keeper for Durable {
-    fn keep(&mut self, closed: &[Arc<RoundEvidence>], saved: SavedFederation) -> Result<(), KeepError> {
-        self.store.write(|transaction| {
-            for closed in closed {
-                log::append(transaction, closed)?;
-            }
-            if let Some(last) = closed.last() {
-                log::thin(transaction, last.record.round, self.keep_rounds, &saved)?;
-            }
-            keep_state(transaction, key::LATEST, saved)
-        })?;
-        Ok(())
-    }
-}
-
-/// A federation from what is kept of it. Both parts lie here, so that one which does not fit the other is damage.
+/// The federation of a stored state. State and ONNX file are both stored here: if they do not fit, the store is damaged.
 fn restored(saved: SavedFederation, onnx: Arc<[u8]>) -> Result<Federation, StoreError> {
     Federation::restore(saved, onnx).map_err(|error| match error {
         RestoreError::Onnx => {
-            StoreError::Damaged("the ONNX file kept here is not the one it was founded with".into())
+            StoreError::Damaged("the stored ONNX file is not the one of the stored state".into())
         }
         other => other.into(),
     })

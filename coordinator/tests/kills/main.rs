@@ -1,9 +1,5 @@
-//! `kill -9` at random points: the program goes on bit for bit as if nothing had happened.
+//! `kill -9` at random points: the program resumes bit for bit as if it had not been killed.
 #![allow(clippy::unwrap_used)]
-
-#[allow(dead_code)]
-#[path = "../coordinator/node.rs"]
-mod node;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,15 +15,14 @@ use evenhand_fairness::SamplerKind;
 use evenhand_federation::{ClosedRound, NodeRound, Tick};
 use evenhand_link::testing::Mosquitto;
 use evenhand_protocol::message::Phase;
+use evenhand_testkit::scripted_node::{NodeScript, ScriptedNode};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use tempfile::TempDir;
 
-use self::node::{Behaviour, Node};
-
 const NODES: u32 = 5;
 const ROUNDS: u32 = 90;
-/// The first of them, in which everybody is asked.
+/// The first of them, in which every node is asked.
 const EXPLORING: u32 = 7;
 /// Runs, and kills of each.
 const RUNS: u64 = 3;
@@ -37,7 +32,7 @@ fn config(broker: &Mosquitto, state: &Path) -> Config {
     let mut config = Config::default();
     config.federation.nodes_min = NODES;
     config.federation.rounds = ROUNDS;
-    // Whoever is asked answers, so that the same updates arrive in every run.
+    // Every drawn node answers, so that the same updates arrive in every run.
     config.federation.round_deadline_ms = 3_600_000;
     config.exploring.watched = 2;
     config.exploring.window = 6;
@@ -53,14 +48,14 @@ fn config(broker: &Mosquitto, state: &Path) -> Config {
     config
 }
 
-/// What a run came to: everything but times and what was refused because it came twice.
+/// The result of a run, without times and refusals of repeated messages.
 #[derive(Debug, PartialEq)]
-struct End {
+struct KillRunResult {
     model: String,
     records: Vec<ClosedRound>,
 }
 
-fn end(state: &Path) -> End {
+fn result(state: &Path) -> KillRunResult {
     let store = Store::open(state).unwrap();
     let federation = store.federation().unwrap();
     assert_eq!(federation.phase(), Phase::Finished);
@@ -75,7 +70,7 @@ fn end(state: &Path) -> End {
     };
     let log = store.log().unwrap();
     let records = log.records().unwrap().map(|record| timeless(record.unwrap())).collect();
-    End { model: federation.weights().digest().to_string(), records }
+    KillRunResult { model: federation.weights().digest().to_string(), records }
 }
 
 fn coordinator(config: &Path) -> Child {
@@ -88,63 +83,63 @@ fn coordinator(config: &Path) -> Child {
         .unwrap()
 }
 
-/// Lets the program close so many rounds, waits a little, and kills it.
+/// Kills the program `then` after it has closed so many rounds.
 fn kill_after(mut program: Child, rounds: u32, then: Duration) {
     let log = BufReader::new(program.stderr.take().unwrap());
-    let mut told = Vec::new();
+    let mut read = Vec::new();
     let mut lines = log.lines();
     let mut closed = 0;
     while closed < rounds {
         let line =
-            lines.next().unwrap_or_else(|| panic!("it ended before it could be killed: {told:#?}")).unwrap();
+            lines.next().unwrap_or_else(|| panic!("it ended before it could be killed: {read:#?}")).unwrap();
         closed += u32::from(line.contains("round closed"));
-        told.push(line);
+        read.push(line);
     }
     thread::sleep(then);
     program.kill().unwrap();
     assert!(!program.wait().unwrap().success(), "it ended before it could be killed");
 }
 
-/// A whole run over its own broker, which survives the kills as the nodes do.
-async fn run(kills: u32, seed: u64) -> End {
+/// A complete run over a broker of its own, which survives the kills as the nodes do.
+async fn run(kills: u32, seed: u64) -> KillRunResult {
     let broker = Mosquitto::start();
     let folder = TempDir::new().unwrap();
     let (state, file) = (folder.path().join("state"), folder.path().join("coordinator.toml"));
     fs::write(&file, toml::to_string(&config(&broker, &state)).unwrap()).unwrap();
-    let nodes: Vec<Node> = (0..NODES)
-        .map(|number| Node::start(broker.broker(), &format!("n{number}"), 1, Behaviour::Obeys))
+    let nodes: Vec<ScriptedNode> = (0..NODES)
+        .map(|number| ScriptedNode::start(broker.broker(), &format!("n{number}"), 1, NodeScript::AnswerAll))
         .collect();
     tokio::task::spawn_blocking(move || {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        let mut lived = 0;
+        let mut closed = 0;
         for _ in 0..kills {
-            // Now and then before the first round of this life, or before it has read its state.
+            // Sometimes before the first round after the start, or before it has read its state.
             let rounds = rng.random_range(0..9);
-            lived += rounds;
+            closed += rounds;
             kill_after(coordinator(&file), rounds, Duration::from_micros(rng.random_range(0..20_000)));
         }
-        assert!(kills == 0 || lived > EXPLORING, "it must be killed in both phases");
+        assert!(kills == 0 || closed > EXPLORING, "it must be killed in both phases");
         let ended = coordinator(&file).wait_with_output().unwrap();
         assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
     })
     .await
     .unwrap();
     for node in nodes {
-        node.end().await;
+        node.finish().await;
     }
-    end(&state)
+    result(&state)
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn killed_again_and_again_the_program_ends_as_if_it_had_never_been() {
-    let calm = run(0, 0).await;
-    let phases: Vec<Phase> = calm.records.iter().map(|record| record.phase).collect();
+async fn a_program_killed_repeatedly_ends_as_one_that_was_not_killed() {
+    let undisturbed = run(0, 0).await;
+    let phases: Vec<Phase> = undisturbed.records.iter().map(|record| record.phase).collect();
     assert!(phases.contains(&Phase::Exploring) && phases.contains(&Phase::Exploiting));
     for seed in 1..=RUNS {
         let disturbed = run(KILLS, seed).await;
-        for (disturbed, calm) in disturbed.records.iter().zip(&calm.records) {
-            assert_eq!(disturbed, calm, "seed {seed}");
+        for (disturbed, undisturbed) in disturbed.records.iter().zip(&undisturbed.records) {
+            assert_eq!(disturbed, undisturbed, "seed {seed}");
         }
-        assert_eq!(disturbed, calm, "seed {seed}");
+        assert_eq!(disturbed, undisturbed, "seed {seed}");
     }
 }

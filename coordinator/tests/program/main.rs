@@ -1,10 +1,5 @@
-//! The program as an operator uses it, running and not.
+//! The commands of the program, with and without a running coordinator.
 #![allow(clippy::unwrap_used)]
-
-mod endless;
-#[allow(dead_code)]
-#[path = "../coordinator/node.rs"]
-mod node;
 
 use std::fs;
 use std::io::Read;
@@ -13,27 +8,27 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
 use evenhand_coordinator::config::Config;
-use evenhand_coordinator::control::{self, Status};
+use evenhand_coordinator::control::{self, FederationStatus};
 use evenhand_coordinator::store::Store;
 use evenhand_link::Broker;
 use evenhand_link::testing::free_port;
 use evenhand_models::{LoadOptions, Model};
 use evenhand_protocol::identity::Digest;
 use evenhand_protocol::message::Phase;
+use evenhand_testkit::coordinator_config::endless;
+use evenhand_testkit::scripted_node::{NodeScript, ScriptedNode};
 use tempfile::TempDir;
 
-use self::node::{Behaviour, Node};
-
-/// A folder with a configuration, and the program to run on it.
-struct Site {
+/// A folder with a configuration and a state.
+struct CoordinatorSite {
     folder: TempDir,
     port: u16,
 }
 
-impl Site {
+impl CoordinatorSite {
     fn new() -> Self {
         let site = Self { folder: TempDir::new().unwrap(), port: free_port() };
-        let mut config = endless::config(site.state(), site.port);
+        let mut config = endless(site.state(), site.port);
         config.dashboard.enabled = false;
         fs::write(site.config(), toml::to_string(&config).unwrap()).unwrap();
         site
@@ -62,17 +57,17 @@ impl Site {
         program().arg(command).arg(self.state()).args(more).output().unwrap()
     }
 
-    fn status(&self) -> Status {
+    fn status(&self) -> FederationStatus {
         let output = self.on_state("status", &[Path::new("--json")]);
-        serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", words(&output)))
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", text(&output)))
     }
 
-    /// Asks until the federation stands as wanted.
-    fn wait_for(&self, wanted: impl Fn(&Status) -> bool) -> Status {
+    /// Requests the status until it is as `expected`.
+    fn wait_for(&self, expected: impl Fn(&FederationStatus) -> bool) -> FederationStatus {
         loop {
             let output = self.on_state("status", &[Path::new("--json")]);
-            match serde_json::from_slice::<Status>(&output.stdout) {
-                Ok(status) if status.process.is_some() && wanted(&status) => return status,
+            match serde_json::from_slice::<FederationStatus>(&output.stdout) {
+                Ok(status) if status.process.is_some() && expected(&status) => return status,
                 _ => std::thread::yield_now(),
             }
         }
@@ -83,12 +78,12 @@ fn program() -> Command {
     Command::new(env!("CARGO_BIN_EXE_evenhand-coordinator"))
 }
 
-fn words(output: &Output) -> String {
+fn text(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
 }
 
-/// Runs a program whose output goes to a pipe that nobody reads, and then to a disk that is full.
-fn unread_and_full(mut command: Command) -> [Output; 2] {
+/// The results with standard output into a closed pipe, and onto a full disk.
+fn with_closed_pipe_and_full_disk(mut command: Command) -> [Output; 2] {
     let (reader, unread) = std::io::pipe().unwrap();
     drop(reader);
     let full = fs::File::options().write(true).open("/dev/full").unwrap();
@@ -97,44 +92,44 @@ fn unread_and_full(mut command: Command) -> [Output; 2] {
 
 #[track_caller]
 fn done(output: &Output) -> String {
-    assert_eq!(output.status.code(), Some(0), "{}", words(output));
+    assert_eq!(output.status.code(), Some(0), "{}", text(output));
     String::from_utf8(output.stdout.clone()).unwrap()
 }
 
 #[track_caller]
 fn refused(output: &Output, code: i32, why: &str) {
-    assert!(words(output).contains(why), "{}", words(output));
+    assert!(text(output).contains(why), "{}", text(output));
     assert_eq!(output.status.code(), Some(code));
 }
 
-/// The exported model knows what it is, and is what it says.
-fn check_export(site: &Site, name: &str) -> String {
+/// Checks that the metadata of the exported model are right; returns its round.
+fn check_export(site: &CoordinatorSite, name: &str) -> String {
     let file = site.folder.path().join(name);
     done(&site.on_state("export", &[Path::new("--output"), &file]));
     let model = Model::load(&fs::read(&file).unwrap(), &LoadOptions::default()).unwrap();
-    let said = &model.metadata()["evenhand.weights_sha256"];
-    assert_eq!(said, &Digest::of_weights(&model.initial_weights()).to_string());
+    let digest = &model.metadata()["evenhand.weights_sha256"];
+    assert_eq!(digest, &Digest::of_weights(&model.initial_weights()).to_string());
     assert_eq!(model.metadata()["evenhand.federation"], "home");
     model.metadata()["evenhand.round"].clone()
 }
 
 #[test]
-fn what_is_wrong_is_said_once() {
-    let site = Site::new();
+fn an_error_is_printed_once() {
+    let site = CoordinatorSite::new();
     let check = |file: &Path| program().args(["check-config", "--config"]).arg(file).output().unwrap();
     let missing = check(&site.folder.path().join("missing.toml"));
     refused(&missing, 78, "cannot read");
-    assert_eq!(words(&missing).matches("os error 2").count(), 1, "{}", words(&missing));
+    assert_eq!(text(&missing).matches("os error 2").count(), 1, "{}", text(&missing));
     fs::write(site.config(), "[federation]\nnodes_min = many\n").unwrap();
     let mistaken = check(&site.config());
     refused(&mistaken, 78, "nodes_min");
-    assert_eq!(words(&mistaken).matches("nodes_min = many").count(), 1, "{}", words(&mistaken));
+    assert_eq!(text(&mistaken).matches("nodes_min = many").count(), 1, "{}", text(&mistaken));
 }
 
 #[test]
-fn the_coordinators_name_is_no_nodes() {
-    let site = Site::new();
-    let mut config = endless::config(site.state(), site.port);
+fn the_user_name_of_the_coordinator_is_reserved() {
+    let site = CoordinatorSite::new();
+    let mut config = endless(site.state(), site.port);
     let secret = site.folder.path().join("secret");
     fs::write(&secret, "0123456789abcdef0123456789abcdef").unwrap();
     config.broker.secret_file = Some(secret);
@@ -146,22 +141,23 @@ fn the_coordinators_name_is_no_nodes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_operator_watches_and_steers_it() {
-    let site = Site::new();
+async fn an_operator_reads_and_commands_a_running_coordinator() {
+    let site = CoordinatorSite::new();
     refused(&site.on_state("status", &[]), 65, "there is no federation in");
     let mut running = site.start();
     let status = site.wait_for(|_| true);
     assert_eq!((status.phase.as_str(), status.process), ("enrolling", Some(running.id())));
     refused(&site.on_state("re-explore", &[]), 64, "not settled yet");
-    let _nodes: Vec<Node> =
-        ["n0", "n1", "n2"].map(|name| Node::start(site.broker(), name, 1, Behaviour::Obeys)).into();
+    let _nodes: Vec<ScriptedNode> = ["n0", "n1", "n2"]
+        .map(|name| ScriptedNode::start(site.broker(), name, 1, NodeScript::AnswerAll))
+        .into();
     site.wait_for(|status| status.phase == "exploiting");
 
-    // A second one must not touch the state.
+    // A second coordinator must not use the state.
     let second = program().args(["run", "--config"]).arg(site.config()).output().unwrap();
     refused(&second, 75, "another process uses the state in");
 
-    // While it runs, everything can be read.
+    // The state can be read while it runs.
     let text = done(&site.on_state("status", &[]));
     assert!(text.starts_with("federation home: exploiting, round "), "{text}");
     assert!(done(&site.on_state("audit", &[])).contains(" rounds agree"));
@@ -193,7 +189,7 @@ async fn an_operator_watches_and_steers_it() {
     let round = site.status().round;
     site.wait_for(|status| status.round > round);
 
-    // It ends where it stands, and goes on from there.
+    // It stops in the open round, and resumes it.
     assert!(Command::new("kill").arg(running.id().to_string()).status().unwrap().success());
     assert_eq!(running.wait().unwrap().code(), Some(130));
     let stopped = site.status();
@@ -209,22 +205,23 @@ async fn an_operator_watches_and_steers_it() {
     let log = Store::open(&site.state()).unwrap().log().unwrap();
     let phases: Vec<Phase> = log.records().unwrap().map(|record| record.unwrap().phase).collect();
     let turns = phases.windows(2).filter(|pair| pair == &[Phase::Exploiting, Phase::Exploring]).count();
-    assert_eq!(turns, 1, "it explored anew when it was told to, and only then");
+    assert_eq!(turns, 1, "it explored again after the command, and only then");
 }
 
-/// The program may write files up to this size, as if the disk were full then; the signal that comes with it is not heeded.
+/// Limits the size of files, as a full disk would; the signal of the limit is ignored.
 const SMALL_DISK: &str = "trap '' XFSZ; ulimit -f 8192; exec \"$0\" \"$@\"";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn on_a_full_disk_it_ends_without_damage_and_goes_on_when_there_is_room() {
-    let site = Site::new();
-    let _nodes: Vec<Node> =
-        ["n0", "n1", "n2"].map(|name| Node::start(site.broker(), name, 1, Behaviour::Obeys)).into();
+async fn on_a_full_disk_it_stops_without_damage_and_resumes_with_free_space() {
+    let site = CoordinatorSite::new();
+    let _nodes: Vec<ScriptedNode> = ["n0", "n1", "n2"]
+        .map(|name| ScriptedNode::start(site.broker(), name, 1, NodeScript::AnswerAll))
+        .into();
     let mut small = Command::new("sh");
     small.args(["-c", SMALL_DISK, env!("CARGO_BIN_EXE_evenhand-coordinator"), "run", "--config"]);
     let ended = small.arg(site.config()).output().unwrap();
     refused(&ended, 65, "cannot save the state: the disk failed: File too large");
-    assert!(!words(&ended).contains("damaged"), "{}", words(&ended));
+    assert!(!text(&ended).contains("damaged"), "{}", text(&ended));
     let full = site.status().round;
     assert!(full > 0);
     let mut running = site.start();
@@ -236,7 +233,7 @@ async fn on_a_full_disk_it_ends_without_damage_and_goes_on_when_there_is_room() 
 
 #[test]
 fn a_paused_federation_that_has_not_begun_can_begin() {
-    let site = Site::new();
+    let site = CoordinatorSite::new();
     let mut running = site.start();
     site.wait_for(|_| true);
     assert!(done(&site.on_state("pause", &[])).starts_with("paused, round 0 "));
@@ -246,33 +243,33 @@ fn a_paused_federation_that_has_not_begun_can_begin() {
     assert_eq!(running.wait().unwrap().code(), Some(0));
 }
 
-/// The program may open so many files; it needs about half of them for itself.
+/// Limits the open files; the program itself needs about half of them.
 const FEW_FILES: &str = "ulimit -n 40; exec \"$0\" \"$@\"";
 
 #[test]
-fn connections_that_say_nothing_are_closed_and_do_not_fill_the_log() {
-    let site = Site::new();
+fn silent_connections_are_closed_and_do_not_fill_the_log() {
+    let site = CoordinatorSite::new();
     let log = site.folder.path().join("log");
     let mut few = Command::new("sh");
     few.args(["-c", FEW_FILES, env!("CARGO_BIN_EXE_evenhand-coordinator"), "run", "--config"]);
     let log_file = fs::File::create(&log).unwrap();
     let mut running = few.arg(site.config()).env_remove("RUST_LOG").stderr(log_file).spawn().unwrap();
     site.wait_for(|_| true);
-    let mute: Vec<UnixStream> =
-        (0..60).map(|_| UnixStream::connect(control::socket(&site.state())).unwrap()).collect();
-    for mut stream in mute {
-        assert_eq!(stream.read(&mut [0]).unwrap(), 0, "it was told something");
+    let silent: Vec<UnixStream> =
+        (0..60).map(|_| UnixStream::connect(control::socket_path(&site.state())).unwrap()).collect();
+    for mut stream in silent {
+        assert_eq!(stream.read(&mut [0]).unwrap(), 0, "it received data");
     }
     done(&site.on_state("finish", &[]));
     assert_eq!(running.wait().unwrap().code(), Some(0));
     let log = fs::read_to_string(log).unwrap();
-    let complaints = log.lines().filter(|line| line.contains("an operator could not be heard")).count();
-    assert!((1..1000).contains(&complaints), "{complaints} complaints");
+    let failures = log.lines().filter(|line| line.contains("control socket: accept failed")).count();
+    assert!((1..1000).contains(&failures), "{failures} log lines");
 }
 
 #[test]
-fn a_reader_that_is_gone_is_no_failure_and_a_full_disk_is_one() {
-    let site = Site::new();
+fn a_closed_pipe_is_no_error_and_a_full_disk_is_one() {
+    let site = CoordinatorSite::new();
     let mut running = site.start();
     site.wait_for(|_| true);
     let mut status = program();
@@ -280,9 +277,9 @@ fn a_reader_that_is_gone_is_no_failure_and_a_full_disk_is_one() {
     let mut print_config = program();
     print_config.arg("print-config");
     for command in [status, print_config] {
-        let [unread, full] = unread_and_full(command);
-        assert_eq!(words(&unread), "");
-        done(&unread);
+        let [closed, full] = with_closed_pipe_and_full_disk(command);
+        assert_eq!(text(&closed), "");
+        done(&closed);
         refused(&full, 70, "evenhand-coordinator: cannot write to stdout: No space left on device");
     }
     done(&site.on_state("finish", &[]));
@@ -290,7 +287,7 @@ fn a_reader_that_is_gone_is_no_failure_and_a_full_disk_is_one() {
 }
 
 #[test]
-fn a_wrong_configuration_is_told_by_its_exit_code() {
+fn a_wrong_configuration_has_its_own_exit_code() {
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("wrong.toml");
     fs::write(&file, "[state]\nfolders = 1\n").unwrap();
@@ -300,9 +297,9 @@ fn a_wrong_configuration_is_told_by_its_exit_code() {
     assert_eq!(Config::parse(&done(&output)).unwrap(), Config::default());
 }
 
-/// A build without a GPU, or a machine without a driver, says so before a round is lost.
+/// A build without a GPU, or a machine without a driver, fails before the first round.
 #[test]
-fn a_gpu_that_cannot_be_had_is_a_wrong_configuration() {
+fn an_unavailable_gpu_is_a_wrong_configuration() {
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("gpu.toml");
     fs::write(&file, "[contribution]\ndevice = \"gpu\"\n").unwrap();

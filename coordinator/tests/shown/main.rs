@@ -1,11 +1,5 @@
-//! The dashboard of the program itself: as configured, over a crash, and when its address is taken.
+//! The dashboard of the program: as configured, after a crash, and with its address in use.
 #![allow(clippy::unwrap_used)]
-
-#[path = "../program/endless.rs"]
-mod endless;
-#[allow(dead_code)]
-#[path = "../coordinator/node.rs"]
-mod node;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -15,10 +9,10 @@ use std::process::{Child, Command, Stdio};
 
 use evenhand_link::Broker;
 use evenhand_link::testing::free_port;
+use evenhand_testkit::coordinator_config::endless;
+use evenhand_testkit::scripted_node::{NodeScript, ScriptedNode};
 use serde_json::Value;
 use tempfile::TempDir;
-
-use self::node::{Behaviour, Node};
 
 const TOKEN: &str = "correct horse battery staple";
 
@@ -26,7 +20,7 @@ const TOKEN: &str = "correct horse battery staple";
 fn start(folder: &Path, broker_port: u16, port: u16) -> Child {
     let token = folder.join("token");
     fs::write(&token, TOKEN).unwrap();
-    let mut config = endless::config(folder.join("state"), broker_port);
+    let mut config = endless(folder.join("state"), broker_port);
     config.dashboard.listen = ([127, 0, 0, 1], port).into();
     config.dashboard.token_file = Some(token);
     let file = folder.join("coordinator.toml");
@@ -35,8 +29,8 @@ fn start(folder: &Path, broker_port: u16, port: u16) -> Child {
     command.args(["run", "--config"]).arg(file).env_remove("RUST_LOG").stderr(Stdio::piped()).spawn().unwrap()
 }
 
-/// The body of an answer, if there is one.
-fn ask(port: u16, method: &str, path: &str) -> Option<Value> {
+/// The body of a response, if there is one.
+fn request(port: u16, method: &str, path: &str) -> Option<Value> {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
     let head = format!(
         "{method} {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\nConnection: close\r\n\r\n"
@@ -47,46 +41,48 @@ fn ask(port: u16, method: &str, path: &str) -> Option<Value> {
     serde_json::from_str(answer.split_once("\r\n\r\n")?.1).ok()
 }
 
-/// Asks until the answer is as wanted.
-fn until(port: u16, path: &str, wanted: impl Fn(&Value) -> bool) -> Value {
+/// Requests `path` until the response is as expected.
+fn wait_for(port: u16, path: &str, expected: impl Fn(&Value) -> bool) -> Value {
     loop {
-        match ask(port, "GET", path) {
-            Some(answer) if wanted(&answer) => return answer,
+        match request(port, "GET", path) {
+            Some(answer) if expected(&answer) => return answer,
             _ => std::thread::yield_now(),
         }
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_restarted_program_shows_its_past_and_one_without_its_address_goes_on() {
+async fn a_restarted_program_shows_earlier_rounds_and_one_without_its_address_runs_without_dashboard() {
     let folder = TempDir::new().unwrap();
     let (broker_port, port) = (free_port(), free_port());
     let mut running = start(folder.path(), broker_port, port);
-    until(port, "/healthz", |health| health["phase"] == "enrolling");
+    wait_for(port, "/healthz", |health| health["phase"] == "enrolling");
     let broker = Broker::parse(&format!("mqtt://127.0.0.1:{broker_port}")).unwrap();
-    let _nodes = ["n0", "n1", "n2"].map(|name| Node::start(broker.clone(), name, 1, Behaviour::Obeys));
-    let shown = until(port, "/api/v1/federation", |federation| federation["round"].as_u64() > Some(6));
+    let _nodes =
+        ["n0", "n1", "n2"].map(|name| ScriptedNode::start(broker.clone(), name, 1, NodeScript::AnswerAll));
+    let shown = wait_for(port, "/api/v1/federation", |federation| federation["round"].as_u64() > Some(6));
     running.kill().unwrap();
     running.wait().unwrap();
 
     let mut running = start(folder.path(), broker_port, port);
-    let told =
-        until(port, "/api/v1/rounds", |told| told["rounds"].as_array().is_some_and(|all| all.len() > 6));
+    let response = wait_for(port, "/api/v1/rounds", |response| {
+        response["rounds"].as_array().is_some_and(|all| all.len() > 6)
+    });
     let rounds: Vec<u64> =
-        told["rounds"].as_array().unwrap().iter().map(|round| round["to"].as_u64().unwrap()).collect();
+        response["rounds"].as_array().unwrap().iter().map(|round| round["to"].as_u64().unwrap()).collect();
     assert!(rounds.iter().copied().eq(1..=rounds.len() as u64), "{rounds:?}");
     assert!(rounds.len() as u64 >= shown["round"].as_u64().unwrap() - 1);
-    assert_eq!(ask(port, "POST", "/api/v1/commands/pause").unwrap()["accepted"], "pause");
-    until(port, "/healthz", |health| health["phase"] == "paused");
+    assert_eq!(request(port, "POST", "/api/v1/commands/pause").unwrap()["accepted"], "pause");
+    wait_for(port, "/healthz", |health| health["phase"] == "paused");
 
-    // Another federation whose dashboard has no place says so, and is there for its nodes.
+    // Another federation whose dashboard cannot listen logs that, and runs.
     let other = TempDir::new().unwrap();
     let other_port = free_port();
     let mut second = start(other.path(), other_port, port);
     let mut log = BufReader::new(second.stderr.take().unwrap()).lines().map(Result::unwrap);
-    let words = log.find(|line| line.contains("no dashboard")).expect("it says so");
-    assert!(words.contains("choose another dashboard.listen"), "{words}");
-    log.find(|line| line.contains("connected to the broker")).expect("it goes on");
+    let line = log.find(|line| line.contains("dashboard not started")).expect("a log line");
+    assert!(line.contains("choose another dashboard.listen"), "{line}");
+    log.find(|line| line.contains("connected to broker")).expect("it runs");
     for process in [&mut running, &mut second] {
         process.kill().unwrap();
         process.wait().unwrap();

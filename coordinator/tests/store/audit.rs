@@ -1,4 +1,4 @@
-//! An audit agrees with what is true, and names what is not.
+//! The audit agrees with an untouched log, and names differences.
 
 use std::ops::RangeInclusive;
 use std::path::Path;
@@ -13,7 +13,7 @@ use evenhand_protocol::message::Update;
 use redb::{Database, ReadableTable, TableDefinition};
 use tempfile::TempDir;
 
-use super::run::{Kept, rules};
+use super::run::{StoreHarness, rules};
 use super::world::World;
 
 const ROUNDS: TableDefinition<'_, u32, &[u8]> = TableDefinition::new("rounds");
@@ -22,13 +22,13 @@ const FEDERATION: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("feder
 
 fn history(keep_rounds: u32) -> TempDir {
     let folder = TempDir::new().unwrap();
-    let mut kept = Kept::start(folder.path(), &rules(), keep_rounds);
-    kept.enrol(&["a", "b", "c", "d"]);
-    kept.play(u32::MAX);
+    let mut harness = StoreHarness::start(folder.path(), &rules(), keep_rounds);
+    harness.enrol(&["a", "b", "c", "d"]);
+    harness.play(u32::MAX);
     folder
 }
 
-/// Changes one value behind the program's back; returns what it was.
+/// Changes one value in the file; returns the value before.
 fn tamper(
     folder: &Path,
     table: TableDefinition<'_, u32, &'static [u8]>,
@@ -55,7 +55,7 @@ fn tamper_record(folder: &Path, round: u32, change: impl FnOnce(&mut ClosedRound
     })
 }
 
-/// The difference an audit names, or why there was none.
+/// The number of recomputed rounds, or the difference that the audit names.
 fn audited(folder: &Path) -> Result<u32, String> {
     let audit = Store::open(folder).unwrap().audit().map_err(|error| error.to_string())?;
     match audit.difference {
@@ -71,7 +71,7 @@ fn every_round_of_an_untouched_log_agrees() {
 }
 
 #[test]
-fn each_untruth_is_named_with_its_round() {
+fn each_difference_is_named_with_its_round() {
     let folder = history(0);
     let path = folder.path();
     let restore = |table, round, bytes: Vec<u8>| {
@@ -119,11 +119,11 @@ fn each_untruth_is_named_with_its_round() {
     found("round 8: the stop rule's verdict");
     restore(ROUNDS, 8, before);
 
-    assert_eq!(audited(path), Ok(30), "all is mended");
+    assert_eq!(audited(path), Ok(30), "everything is restored");
 }
 
-/// Times and refusals follow from nothing; everything else must.
-fn what_follows(bytes: &[u8]) -> Option<ClosedRound> {
+/// A record without times and refusals, which cannot be recomputed.
+fn recomputable(bytes: &[u8]) -> Option<ClosedRound> {
     let mut record: ClosedRound = postcard::from_bytes(bytes).ok()?;
     (record.opened, record.closed) = (Tick(0), Tick(0));
     record.strangers.clear();
@@ -132,7 +132,7 @@ fn what_follows(bytes: &[u8]) -> Option<ClosedRound> {
 }
 
 #[test]
-fn no_flipped_bit_goes_unseen() {
+fn every_flipped_bit_is_detected() {
     let folder = history(0);
     let path = folder.path();
     for (table, round, bits) in [(ROUNDS, 11, 1usize), (UPDATES, 11, 7)] {
@@ -143,7 +143,7 @@ fn no_flipped_bit_goes_unseen() {
             tamper(path, table, round, |now| *now = flipped.clone());
             if audited(path).is_ok() {
                 assert_eq!(table.to_string(), ROUNDS.to_string(), "byte {place} of the updates");
-                assert_eq!(what_follows(&flipped), what_follows(&original), "byte {place} of the record");
+                assert_eq!(recomputable(&flipped), recomputable(&original), "byte {place} of the record");
             }
         }
         tamper(path, table, round, |now| *now = original);
@@ -152,7 +152,7 @@ fn no_flipped_bit_goes_unseen() {
 }
 
 #[test]
-fn rounds_that_are_left_out_or_do_not_decode_are_named() {
+fn missing_and_malformed_rounds_are_named() {
     let folder = history(0);
     tamper(folder.path(), ROUNDS, 9, |bytes| bytes.truncate(20));
     let damaged = Store::open(folder.path()).unwrap().audit().unwrap_err();
@@ -171,15 +171,15 @@ fn rounds_that_are_left_out_or_do_not_decode_are_named() {
 }
 
 #[test]
-fn without_old_updates_the_later_rounds_are_still_recomputed() {
+fn later_rounds_are_recomputed_without_old_updates() {
     let folder = history(8);
     let store = Store::open(folder.path()).unwrap();
     let log = store.log().unwrap();
     assert!(log.updates(16).unwrap().is_none());
     assert!(log.updates(17).unwrap().is_some());
-    assert_eq!(log.records().unwrap().count(), 30, "records stay");
+    assert_eq!(log.records().unwrap().count(), 30, "records are not deleted");
     let audit = store.audit().unwrap();
-    assert_eq!((audit.followed, audit.recomputed, audit.difference), (16, 14, None));
+    assert_eq!((audit.chained, audit.recomputed, audit.difference), (16, 14, None));
     drop(log);
     drop(store);
     tamper_record(folder.path(), 21, |record| record.nodes[0].standing = 0.0);
@@ -187,21 +187,21 @@ fn without_old_updates_the_later_rounds_are_still_recomputed() {
 }
 
 #[test]
-fn rules_that_were_amended_on_the_way_are_those_the_rounds_are_held_against() {
+fn rounds_after_an_amendment_are_recomputed_with_the_amended_rules() {
     let folder = TempDir::new().unwrap();
-    let mut kept = Kept::start(folder.path(), &rules(), 0);
-    kept.enrol(&["a", "b", "c", "d"]);
-    kept.play(9);
-    drop(kept);
+    let mut harness = StoreHarness::start(folder.path(), &rules(), 0);
+    harness.enrol(&["a", "b", "c", "d"]);
+    harness.play(9);
+    drop(harness);
     let mut amended = rules();
     amended.admission.norm_max = 5.0;
     amended.federation.rounds = 20;
-    Kept::start(folder.path(), &amended, 0).play(u32::MAX);
+    StoreHarness::start(folder.path(), &amended, 0).play(u32::MAX);
     assert_eq!(audited(folder.path()), Ok(20));
 }
 
-/// Removes rounds from a table behind the program's back.
-fn forget(folder: &Path, table: TableDefinition<'_, u32, &'static [u8]>, rounds: RangeInclusive<u32>) {
+/// Removes rounds from a table of the file.
+fn delete(folder: &Path, table: TableDefinition<'_, u32, &'static [u8]>, rounds: RangeInclusive<u32>) {
     let database = Database::open(folder.join(FILE)).unwrap();
     let transaction = database.begin_write().unwrap();
     transaction.open_table(table).unwrap().retain_in(rounds, |_, _| false).unwrap();
@@ -209,53 +209,53 @@ fn forget(folder: &Path, table: TableDefinition<'_, u32, &'static [u8]>, rounds:
 }
 
 #[test]
-fn how_much_is_kept_can_change_between_runs() {
+fn keep_rounds_can_change_between_runs() {
     for (before, after) in [(10, 4), (4, 10), (0, 3), (3, 0), (7, 5)] {
         let folder = TempDir::new().unwrap();
-        let mut kept = Kept::start(folder.path(), &rules(), before);
-        kept.enrol(&["a", "b", "c", "d"]);
-        kept.play(12);
-        drop(kept);
+        let mut harness = StoreHarness::start(folder.path(), &rules(), before);
+        harness.enrol(&["a", "b", "c", "d"]);
+        harness.play(12);
+        drop(harness);
         for rounds in 13..=30 {
-            Kept::start(folder.path(), &rules(), after).play(rounds);
+            StoreHarness::start(folder.path(), &rules(), after).play(rounds);
             let store = Store::open(folder.path()).unwrap();
             let audit = store.audit().unwrap();
             assert_eq!(audit.difference, None, "{before}, then {after}, after round {rounds}");
-            assert_eq!(audit.followed + audit.recomputed, rounds);
-            let wanted = before.min(after).min(rounds);
-            assert!(audit.recomputed >= wanted, "{} of {rounds} are recomputed", audit.recomputed);
+            assert_eq!(audit.chained + audit.recomputed, rounds);
+            let expected = before.min(after).min(rounds);
+            assert!(audit.recomputed >= expected, "{} of {rounds} are recomputed", audit.recomputed);
         }
         if after > 0 {
             let log = Store::open(folder.path()).unwrap().log().unwrap();
-            assert!(log.updates(30 - 2 * after).unwrap().is_none(), "at most twice as many are kept");
+            assert!(log.updates(30 - 2 * after).unwrap().is_none(), "at most twice as many are stored");
         }
     }
 }
 
 #[test]
-fn updates_that_are_not_kept_are_no_untruth_but_a_gap_is_damage() {
+fn deleted_updates_are_no_difference_but_a_gap_is_damage() {
     let folder = history(8);
-    forget(folder.path(), UPDATES, 17..=19);
+    delete(folder.path(), UPDATES, 17..=19);
     let audit = Store::open(folder.path()).unwrap().audit().unwrap();
     assert_eq!(
-        (audit.followed, audit.recomputed, audit.difference),
+        (audit.chained, audit.recomputed, audit.difference),
         (24, 6, None),
-        "it goes on from round 24"
+        "it continues from round 24"
     );
-    forget(folder.path(), UPDATES, 22..=22);
+    delete(folder.path(), UPDATES, 22..=22);
     let damaged = audited(folder.path()).unwrap_err();
     assert!(damaged.contains("round 22: its updates are missing"), "{damaged}");
 }
 
-/// The state is sealed against accidents, not against its owner.
-/// A federation of nine rounds, whose state is then changed by one bit where it holds these numbers.
-fn untrue_state(rules: &FederationConfig, numbers: impl FnOnce(&World) -> Vec<f32>) -> TempDir {
+/// A federation of nine rounds, whose state is then changed by one bit where it holds these numbers. The checksum is
+/// corrected: it protects against accidents, not against the owner.
+fn altered_state(rules: &FederationConfig, numbers: impl FnOnce(&World) -> Vec<f32>) -> TempDir {
     let folder = TempDir::new().unwrap();
-    let mut kept = Kept::start(folder.path(), rules, 0);
-    kept.enrol(&["a", "b", "c", "d"]);
-    kept.play(9);
-    let numbers: Vec<u8> = numbers(&kept.world).iter().flat_map(|value| value.to_le_bytes()).collect();
-    drop(kept);
+    let mut harness = StoreHarness::start(folder.path(), rules, 0);
+    harness.enrol(&["a", "b", "c", "d"]);
+    harness.play(9);
+    let numbers: Vec<u8> = numbers(&harness.world).iter().flat_map(|value| value.to_le_bytes()).collect();
+    drop(harness);
     assert_eq!(audited(folder.path()), Ok(9));
     let database = Database::open(folder.path().join(FILE)).unwrap();
     let transaction = database.begin_write().unwrap();
@@ -273,19 +273,19 @@ fn untrue_state(rules: &FederationConfig, numbers: impl FnOnce(&World) -> Vec<f3
 }
 
 #[test]
-fn a_model_of_a_node_that_is_not_what_the_rounds_led_to_is_named() {
+fn an_altered_model_of_a_node_is_named() {
     let mut rules = rules();
     rules.federation.strategy = StrategyKind::Standalone;
-    let folder = untrue_state(&rules, |world| world.last().own[2].values().to_vec());
+    let folder = altered_state(&rules, |world| world.last().own[2].values().to_vec());
     let named = audited(folder.path()).unwrap_err();
     assert!(named.starts_with("round 10: the model of c in the state"), "{named}");
 }
 
 #[test]
-fn a_course_that_is_not_what_the_updates_led_to_is_named() {
+fn an_altered_course_is_named() {
     let mut rules = rules();
     rules.contribution.utility = Utility::Course;
-    let folder = untrue_state(&rules, |world| world.federation().course().values().to_vec());
+    let folder = altered_state(&rules, |world| world.federation().course().values().to_vec());
     let named = audited(folder.path()).unwrap_err();
     assert!(named.starts_with("round 10: the course in the state"), "{named}");
 }

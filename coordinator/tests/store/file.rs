@@ -11,13 +11,13 @@ use rand_chacha::ChaCha8Rng;
 use redb::{Database, TableDefinition};
 use tempfile::TempDir;
 
-use super::run::{Kept, founded, rules};
+use super::run::{StoreHarness, new_federation, rules};
 
 fn short() -> TempDir {
     let folder = TempDir::new().unwrap();
-    let mut kept = Kept::start(folder.path(), &rules(), 0);
-    kept.enrol(&["a", "b", "c", "d"]);
-    kept.play(4);
+    let mut harness = StoreHarness::start(folder.path(), &rules(), 0);
+    harness.enrol(&["a", "b", "c", "d"]);
+    harness.play(4);
     folder
 }
 
@@ -34,7 +34,7 @@ fn a_folder_in_use_is_refused() {
 fn the_latest_model_is_for_its_keepers_eyes_only() {
     let around = TempDir::new().unwrap();
     let (state, copy) = (around.path().join("state"), around.path().join("back/up"));
-    Store::open_or_create(&state).unwrap().resume(founded(&rules())).unwrap();
+    Store::open_or_create(&state).unwrap().resume(new_federation(&rules())).unwrap();
     Store::open(&state).unwrap().back_up(&copy).unwrap();
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     for folder in [&state, &copy] {
@@ -61,23 +61,23 @@ fn a_newer_format_is_refused() {
     let error = Store::open(folder.path()).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the state has format 9, this program reads 1; use the program that wrote it"
+        "the state has format 9, this program reads 2; use the program that wrote it"
     );
     assert_eq!(error.exit(), Exit::Data);
 }
 
 #[test]
-fn what_is_fixed_cannot_be_changed_by_a_new_configuration() {
+fn fixed_settings_cannot_be_changed_by_a_new_configuration() {
     let folder = short();
-    let mut wanted = rules();
-    wanted.training.learning_rate = 0.25;
-    let error = Store::open(folder.path()).unwrap().resume(founded(&wanted)).unwrap_err();
+    let mut changed = rules();
+    changed.training.learning_rate = 0.25;
+    let error = Store::open(folder.path()).unwrap().resume(new_federation(&changed)).unwrap_err();
     assert!(error.to_string().starts_with("[training] differs"), "{error}");
     assert_eq!(error.exit(), Exit::Config);
 }
 
 #[test]
-fn a_file_that_is_something_else_is_damaged() {
+fn a_file_that_is_no_store_is_damaged() {
     for content in [&b"something else altogether"[..], &[0; 8192]] {
         let folder = TempDir::new().unwrap();
         fs::write(folder.path().join(FILE), content).unwrap();
@@ -88,12 +88,12 @@ fn a_file_that_is_something_else_is_damaged() {
 }
 
 #[test]
-fn a_damaged_file_is_noticed_or_makes_no_difference() {
+fn a_damaged_file_is_detected_or_makes_no_difference() {
     let folder = short();
     let sound = Store::open(folder.path()).unwrap().federation().unwrap().save();
     let bytes = fs::read(folder.path().join(FILE)).unwrap();
     let mut rng = ChaCha8Rng::seed_from_u64(1);
-    let mut noticed = 0;
+    let mut detected = 0;
     for _ in 0..300 {
         let folder = TempDir::new().unwrap();
         let mut damaged = bytes.clone();
@@ -104,15 +104,15 @@ fn a_damaged_file_is_noticed_or_makes_no_difference() {
             Ok(federation) => assert_eq!(federation.save(), sound, "byte {place}"),
             Err(error) => {
                 assert_eq!(error.exit(), Exit::Data, "{error}");
-                noticed += 1;
+                detected += 1;
             }
         }
     }
-    assert!(noticed > 0);
+    assert!(detected > 0);
 }
 
 #[test]
-fn a_torn_file_is_damaged_or_an_earlier_state() {
+fn a_truncated_file_is_damaged_or_an_earlier_state() {
     let folder = short();
     let bytes = fs::read(folder.path().join(FILE)).unwrap();
     for cut in [bytes.len() / 4, bytes.len() / 2, bytes.len() - 4096] {
@@ -126,15 +126,15 @@ fn a_torn_file_is_damaged_or_an_earlier_state() {
 }
 
 #[test]
-fn a_store_is_made_whole_and_leaves_nothing_beside_it() {
+fn a_store_is_created_as_a_whole_and_leaves_no_other_file() {
     let folder = TempDir::new().unwrap();
-    // What is left of one that was killed while it was made.
+    // Left by a process that was killed while creating it.
     fs::write(folder.path().join(format!("{FILE}half")), b"half made").unwrap();
     drop(Store::open_or_create(folder.path()).unwrap());
     let name = |entry: std::io::Result<fs::DirEntry>| entry.unwrap().file_name().into_string().unwrap();
     let mut names: Vec<String> = fs::read_dir(folder.path()).unwrap().map(name).collect();
     names.sort();
     assert_eq!(names, [FILE.to_owned(), format!("{FILE}half")]);
-    Kept::start(folder.path(), &rules(), 0).enrol(&["a", "b", "c", "d"]);
+    StoreHarness::start(folder.path(), &rules(), 0).enrol(&["a", "b", "c", "d"]);
     assert_eq!(Store::open(folder.path()).unwrap().federation().unwrap().members().len(), 4);
 }

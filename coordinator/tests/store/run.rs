@@ -1,10 +1,10 @@
-//! A federation with some of everything, kept in a store round by round.
+//! A federation with joins, removals, commands and refusals, stored round by round.
 
 use std::path::Path;
 use std::sync::Arc;
 
-use evenhand_coordinator::shell::Keeper;
-use evenhand_coordinator::store::{Durable, Store};
+use evenhand_coordinator::shell::Persistence;
+use evenhand_coordinator::store::{Store, StorePersistence};
 use evenhand_fairness::{Estimator, Utility};
 use evenhand_federation::{Command, Federation, FederationConfig, Input, NormPolicy, Rules};
 use evenhand_protocol::codec::{self, CodecKind, ErrorFeedback};
@@ -38,31 +38,35 @@ pub(crate) fn rules() -> FederationConfig {
     rules
 }
 
-pub(crate) fn founded(rules: &FederationConfig) -> Federation {
+pub(crate) fn new_federation(rules: &FederationConfig) -> Federation {
     Federation::new(Rules::new(rules.clone()).unwrap(), blueprint(DIM))
 }
 
-/// A coordinator and its store.
-pub(crate) struct Kept {
+/// A federation and its store.
+pub(crate) struct StoreHarness {
     pub(crate) world: World,
-    keeper: Durable,
-    /// Rounds that are in the store.
+    persistence: StorePersistence,
+    /// Rounds in the store.
     written: usize,
 }
 
-impl Kept {
+impl StoreHarness {
     pub(crate) fn start(folder: &Path, rules: &FederationConfig, keep_rounds: u32) -> Self {
         let store = Arc::new(Store::open_or_create(folder).unwrap());
-        let federation = store.resume(founded(rules)).unwrap();
-        Self { world: World::of(federation), keeper: Durable::new(store, keep_rounds), written: 0 }
+        let federation = store.resume(new_federation(rules)).unwrap();
+        Self {
+            world: World::of(federation),
+            persistence: StorePersistence::new(store, keep_rounds),
+            written: 0,
+        }
     }
 
-    /// Makes durable what the last step wanted durable.
+    /// Persists the effects of the last step.
     fn sync(&mut self) {
         if let Some(saved) = self.world.saved.take() {
             let closed: Vec<_> = self.world.closed[self.written..].iter().cloned().map(Arc::new).collect();
             self.written = self.world.closed.len();
-            self.keeper.keep(&closed, saved).unwrap();
+            self.persistence.persist(&closed, saved).unwrap();
         }
     }
 
@@ -73,10 +77,10 @@ impl Kept {
         }
     }
 
-    /// Plays on until `rounds` are over: everybody who is asked answers with an update that follows from its name and
-    /// the round, but for some who decline.
+    /// Runs until `rounds` are closed: every node that is asked answers with an update computed from its name and the round;
+    /// some decline.
     pub(crate) fn play(&mut self, rounds: u32) {
-        // Nobody is drawn anew: what is under way is asked for again.
+        // The open round is repeated, without another draw.
         self.world.step(Input::LinkRestored);
         while self.world.federation().round() <= rounds
             && self.world.federation().phase() != evenhand_protocol::message::Phase::Finished
@@ -105,15 +109,15 @@ impl Kept {
 }
 
 fn answer(name: &str, round: u32) -> Answer {
-    let own = u64::from(name.as_bytes()[0]);
-    let mut rng = ChaCha8Rng::seed_from_u64(u64::from(round) << 8 | own);
+    let seed = u64::from(name.as_bytes()[0]);
+    let mut rng = ChaCha8Rng::seed_from_u64(u64::from(round) << 8 | seed);
     if rng.random_bool(0.1) {
         return Answer::Decline { round, reason: Declined::NoData };
     }
-    let noise = (own - 96) as f32;
+    let noise = (seed - 96) as f32;
     let vector: Vec<f32> = (0..DIM).map(|i| (i % 3) as f32 + noise * rng.random_range(-0.5..0.5)).collect();
-    let mut update = update(round, 5 + (round + own as u32) % 3, &vector);
-    if own % 2 == 0 {
+    let mut update = update(round, 5 + (round + seed as u32) % 3, &vector);
+    if seed % 2 == 0 {
         update.vector = codec::encode(CodecKind::Int8, &vector, &mut ErrorFeedback::default(), &mut rng);
     }
     Answer::Update(update)

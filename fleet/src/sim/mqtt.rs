@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use evenhand_broker::{Access, BrokerOptions, COORDINATOR, EmbeddedBroker};
-use evenhand_coordinator::shell::{Connection, Coordinator};
+use evenhand_coordinator::shell::{ConnectionOptions, Coordinator};
 use evenhand_federation::{Command, Federation};
 use evenhand_link::{Broker, Link, LinkOptions};
 use evenhand_models::LoadOptions;
@@ -53,7 +53,7 @@ pub async fn run(
         }
     };
     let federation = Federation::new(fleet.rules.clone(), fleet.blueprint.clone());
-    let coordinator = Coordinator::connect(Connection::new(broker), federation).await?;
+    let coordinator = Coordinator::connect(ConnectionOptions::new(broker), federation).await?;
     let handle = coordinator.handle();
     let (reports_in, mut reports) = mpsc::unbounded_channel();
     let mut running = tokio::spawn(coordinator.run(reports_in));
@@ -64,9 +64,9 @@ pub async fn run(
     let outcome = loop {
         tokio::select! {
             biased;
-            Some(report) = reports.recv() => {
-                cost.seconds_fairness += report.seconds;
-                on_round(&report.closed, report.seconds)?;
+            Some(round) = reports.recv() => {
+                cost.seconds_fairness += round.seconds;
+                on_round(&round.evidence, round.seconds)?;
             }
             () = interrupt.raised(), if !interrupted => {
                 interrupted = true;
@@ -78,9 +78,9 @@ pub async fn run(
         }
     };
     // Rounds that were reported before the end count too.
-    while let Ok(report) = reports.try_recv() {
-        cost.seconds_fairness += report.seconds;
-        on_round(&report.closed, report.seconds)?;
+    while let Ok(round) = reports.try_recv() {
+        cost.seconds_fairness += round.seconds;
+        on_round(&round.evidence, round.seconds)?;
     }
     cost.seconds_training = nodes.stop().await.as_secs_f64();
     if options.broker.is_some() {

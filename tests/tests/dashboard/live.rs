@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use evenhand_broker::{Access, BrokerOptions, COORDINATOR, EmbeddedBroker};
 use evenhand_coordinator::dashboard::{Board, Dashboard, Heeded, Watcher, paths};
-use evenhand_coordinator::shell::{Connection, Coordinator};
+use evenhand_coordinator::shell::{ConnectionOptions, Coordinator};
 use evenhand_coordinator::view::View;
 use evenhand_federation::{Command, Federation};
 use evenhand_link::Broker;
@@ -24,7 +24,7 @@ async fn a_running_federation_is_shown_live_commanded_and_its_model_never_served
     let embedded = EmbeddedBroker::start(BrokerOptions::local(access)).await.unwrap();
     let broker = Broker::parse(&embedded.url()).unwrap().with_credentials(COORDINATOR, password);
     let federation = Federation::new(fleet.rules.clone(), fleet.blueprint.clone());
-    let coordinator = Coordinator::connect(Connection::new(broker), federation).await.unwrap();
+    let coordinator = Coordinator::connect(ConnectionOptions::new(broker), federation).await.unwrap();
     let handle = coordinator.handle();
     let board = Board::new(View::new(coordinator.federation()));
     let operator = handle.clone();
@@ -34,7 +34,7 @@ async fn a_running_federation_is_shown_live_commanded_and_its_model_never_served
     };
     let dashboard = Dashboard::start(options(), board.clone(), Box::new(commander)).await.unwrap();
     let address = dashboard.address();
-    let coordinator = coordinator.seen_by(Watcher::new(board, handle.clone()));
+    let coordinator = coordinator.with_observer(Watcher::new(board, handle.clone()));
     let (reports, mut rounds) = mpsc::unbounded_channel();
     let running = tokio::spawn(coordinator.run(reports));
     spawn_blocking(move || {
@@ -84,10 +84,10 @@ async fn a_running_federation_is_shown_live_commanded_and_its_model_never_served
     // What is shown is what happened.
     let mut records = Vec::new();
     let mut models = BTreeSet::new();
-    while let Ok(report) = rounds.try_recv() {
-        let weights = report.closed.weights.values().iter().flat_map(|value| value.to_le_bytes());
+    while let Ok(round) = rounds.try_recv() {
+        let weights = round.evidence.weights.values().iter().flat_map(|value| value.to_le_bytes());
         models.insert(weights.collect::<Vec<u8>>());
-        records.push(report.closed.record.clone());
+        records.push(round.evidence.record.clone());
     }
     let bodies = spawn_blocking(move || {
         let fixed = paths().into_iter().filter(|path| !path.contains('{') && !path.ends_with("/events"));

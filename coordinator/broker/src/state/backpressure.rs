@@ -22,8 +22,8 @@ impl BrokerState {
         let limit = self.session_limit();
         self.subscriptions.matching(&message.topic).keys().any(|name| {
             self.sessions.get(name).is_some_and(|session| {
-                let full = session.queue.bytes() > limit / 2
-                    || !session.has_room(message.queued_bytes(), limit);
+                let full =
+                    session.queue.bytes() > limit / 2 || !session.has_room(message.queued_bytes(), limit);
                 full && session.connection.is_some() && !session.permissions.is_node()
             })
         })

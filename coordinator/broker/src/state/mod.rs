@@ -109,7 +109,8 @@ impl BrokerState {
 
     fn close_connection(&mut self, name: &str, number: Option<u64>, graceful: bool) {
         let Some(session) = self.sessions.get_mut(name) else { return };
-        let current = |connection: &mut ActiveConnection| number.is_none_or(|number| connection.number == number);
+        let current =
+            |connection: &mut ActiveConnection| number.is_none_or(|number| connection.number == number);
         let Some(connection) = session.connection.take_if(current) else { return };
         let clean = session.clean;
         connection.wake.notify_one();

@@ -5,7 +5,7 @@ use evenhand_protocol::identity::{FederationId, NodeId};
 use rumqttc::{ConnectReturnCode, Packet, QoS, SubscribeReasonCode};
 
 use super::raw_client::RawClient;
-use super::{coordinator, persistent, login, named, per_node, text, with_will};
+use super::{coordinator, login, named, per_node, persistent, text, with_will};
 
 async fn broker() -> EmbeddedBroker {
     EmbeddedBroker::start(BrokerOptions::local(per_node())).await.unwrap()

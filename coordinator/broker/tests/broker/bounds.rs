@@ -4,7 +4,7 @@ use evenhand_broker::{Access, BrokerOptions, EmbeddedBroker};
 use rumqttc::{Connect, LastWill, Packet, QoS, SubscribeReasonCode};
 
 use super::raw_client::RawClient;
-use super::{persistent, login, named, open_broker, per_node, text};
+use super::{login, named, open_broker, per_node, persistent, text};
 
 #[tokio::test]
 async fn messages_beyond_a_queue_are_dropped_and_counted_and_the_rest_arrives() {

@@ -81,7 +81,9 @@ async fn a_message_reaches_every_subscriber_once() {
 async fn retained_messages_are_delivered_to_later_subscribers_until_removed() {
     let broker = open_broker().await;
     let mut sender = RawClient::connect(&broker, named("sender")).await;
-    for (topic, payload) in [("s/1", "old"), ("s/1", "new"), ("s/2", "other"), ("s/3", "removed"), ("s/3", "")] {
+    for (topic, payload) in
+        [("s/1", "old"), ("s/1", "new"), ("s/2", "other"), ("s/3", "removed"), ("s/3", "")]
+    {
         sender.publish(topic, payload, true).await;
     }
     let mut late = RawClient::connect(&broker, named("late")).await;

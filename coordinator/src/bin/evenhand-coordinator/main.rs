@@ -1,4 +1,4 @@
-//! The coordinator as a program: data on stdout, logs on stderr, exit codes as in `sysexits.h`.
+//! The program `evenhand-coordinator`: data on stdout, logs on stderr, exit codes as in `sysexits.h`.
 
 mod operate;
 mod run;
@@ -19,28 +19,28 @@ use evenhand_protocol::identity::NodeId;
 
 /// Coordinates a federation of nodes that learn one model together, fairly.
 ///
-/// STATE is the folder named by state.folder in the configuration. Whatever reads it works on a coordinator that runs and
-/// on one that does not.
+/// STATE is the folder named by state.folder in the configuration. Commands that read it work with and without a running
+/// coordinator.
 ///
-/// Exit codes: 0 done, 64 wrong command line, 65 bad data or state, or an audit that found a difference, 69 broker
+/// Exit codes: 0 success, 64 wrong command line, 65 bad data or state, or an audit that found a difference, 69 broker
 /// unreachable or no coordinator running, 70 defect or output that cannot be written, 75 the state is in use by
-/// another process, 78 wrong configuration, 130 interrupted. Logs go to stderr; RUST_LOG chooses how much.
+/// another process, 78 wrong configuration, 130 interrupted. Logs go to stderr; RUST_LOG sets their level.
 #[derive(Debug, Parser)]
 #[command(name = "evenhand-coordinator", version)]
-struct Arguments {
+struct CoordinatorArguments {
     #[command(subcommand)]
-    command: Command,
+    command: CoordinatorCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
-    /// Run the federation until it is finished; one that was stopped or killed goes on.
+enum CoordinatorCommand {
+    /// Run the federation until it is finished; one that was stopped or killed resumes.
     Run {
-        /// The configuration; without it, the defaults.
+        /// The configuration file; without it, the defaults.
         #[arg(long)]
         config: Option<PathBuf>,
     },
-    /// Show how the federation stands.
+    /// Show the status of the federation.
     Status {
         /// The state folder.
         state: PathBuf,
@@ -56,7 +56,7 @@ enum Command {
         #[arg(long, short)]
         output: PathBuf,
     },
-    /// Write the report of the federation so far: one HTML file.
+    /// Write the report so far: one HTML file.
     Report {
         /// The state folder.
         state: PathBuf,
@@ -73,10 +73,10 @@ enum Command {
     Backup {
         /// The state folder.
         state: PathBuf,
-        /// Where to; it must not hold a federation.
+        /// The other folder; it must not hold a federation.
         to: PathBuf,
     },
-    /// Begin with the nodes that are there, without waiting for more.
+    /// Begin with the nodes that have joined, without waiting for more.
     Begin {
         /// The state folder.
         state: PathBuf,
@@ -86,39 +86,39 @@ enum Command {
         /// The state folder.
         state: PathBuf,
     },
-    /// Go on after a pause.
+    /// Resume after a pause.
     Resume {
         /// The state folder.
         state: PathBuf,
     },
-    /// Measure all contributions anew, from the next round on.
+    /// Measure all contributions again, from the next round on.
     ReExplore {
         /// The state folder.
         state: PathBuf,
     },
-    /// Shut a node out for good; its record stays.
+    /// Remove a node permanently; its record stays.
     Remove {
         /// The state folder.
         state: PathBuf,
-        /// Its name.
+        /// The node's name.
         node: NodeId,
     },
-    /// End the federation with what was reached.
+    /// End the federation with the current model.
     Finish {
         /// The state folder.
         state: PathBuf,
     },
     /// Print a node's password on the embedded broker.
     Password {
-        /// The configuration, which names broker.secret_file.
+        /// The configuration file, which names broker.secret_file.
         #[arg(long)]
         config: PathBuf,
         /// The node's name.
         node: NodeId,
     },
-    /// Say whether a configuration is right.
+    /// Check a configuration.
     CheckConfig {
-        /// The configuration.
+        /// The configuration file.
         #[arg(long)]
         config: PathBuf,
     },
@@ -128,97 +128,100 @@ enum Command {
     Version,
 }
 
-/// A failure, and the code the program ends with.
-struct Failure {
+/// An error with the exit code of the program.
+struct CommandFailure {
     exit: Exit,
     error: anyhow::Error,
 }
 
-impl Failure {
+impl CommandFailure {
     fn new(exit: Exit, error: impl Into<anyhow::Error>) -> Self {
         Self { exit, error: error.into() }
     }
 }
 
-impl From<ShellError> for Failure {
+impl From<ShellError> for CommandFailure {
     fn from(error: ShellError) -> Self {
         Self::new(error.exit(), error)
     }
 }
 
-impl From<StoreError> for Failure {
+impl From<StoreError> for CommandFailure {
     fn from(error: StoreError) -> Self {
         Self::new(error.exit(), error)
     }
 }
 
-impl From<ControlError> for Failure {
+impl From<ControlError> for CommandFailure {
     fn from(error: ControlError) -> Self {
         Self::new(error.exit(), error)
     }
 }
 
 fn main() -> ExitCode {
-    let arguments = match Arguments::try_parse() {
+    let arguments = match CoordinatorArguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => {
             let exit = if error.use_stderr() { Exit::Usage } else { Exit::Ok };
-            // If the terminal is gone, the exit code still tells.
-            let _unseen = error.print();
+            // If the terminal is closed, the exit code remains.
+            let _unprinted = error.print();
             return ExitCode::from(u8::from(exit));
         }
     };
     let command = operate::command;
     let result = match arguments.command {
-        Command::Run { config } => run::run(config),
-        Command::Status { state, json } => operate::status(&state, json),
-        Command::Export { state, output } => operate::export(&state, &output),
-        Command::Report { state, output } => operate::report(&state, &output),
-        Command::Audit { state } => operate::audit(&state),
-        Command::Backup { state, to } => operate::backup(&state, &to),
-        Command::Begin { state } => command(&state, federation::Command::Begin),
-        Command::Pause { state } => command(&state, federation::Command::Pause),
-        Command::Resume { state } => command(&state, federation::Command::Resume),
-        Command::ReExplore { state } => command(&state, federation::Command::Explore),
-        Command::Remove { state, node } => command(&state, federation::Command::Remove(node)),
-        Command::Finish { state } => command(&state, federation::Command::Finish),
-        Command::Password { config, node } => password(config, &node),
-        Command::CheckConfig { config } => {
-            load(Some(config)).and_then(|_| print("the configuration is right\n"))
+        CoordinatorCommand::Run { config } => run::run(config),
+        CoordinatorCommand::Status { state, json } => operate::status(&state, json),
+        CoordinatorCommand::Export { state, output } => operate::export(&state, &output),
+        CoordinatorCommand::Report { state, output } => operate::report(&state, &output),
+        CoordinatorCommand::Audit { state } => operate::audit(&state),
+        CoordinatorCommand::Backup { state, to } => operate::backup(&state, &to),
+        CoordinatorCommand::Begin { state } => command(&state, federation::Command::Begin),
+        CoordinatorCommand::Pause { state } => command(&state, federation::Command::Pause),
+        CoordinatorCommand::Resume { state } => command(&state, federation::Command::Resume),
+        CoordinatorCommand::ReExplore { state } => command(&state, federation::Command::Explore),
+        CoordinatorCommand::Remove { state, node } => command(&state, federation::Command::Remove(node)),
+        CoordinatorCommand::Finish { state } => command(&state, federation::Command::Finish),
+        CoordinatorCommand::Password { config, node } => password(config, &node),
+        CoordinatorCommand::CheckConfig { config } => {
+            load(Some(config)).and_then(|_| print("configuration OK\n"))
         }
-        Command::PrintConfig => print(config::DEFAULT),
-        Command::Version => print(concat!("evenhand-coordinator ", env!("CARGO_PKG_VERSION"), "\n")),
+        CoordinatorCommand::PrintConfig => print(config::DEFAULT),
+        CoordinatorCommand::Version => {
+            print(concat!("evenhand-coordinator ", env!("CARGO_PKG_VERSION"), "\n"))
+        }
     };
     let exit = match result {
         Ok(()) => Exit::Ok,
-        Err(Failure { exit, error }) => {
-            // Every message says its cause itself; if the terminal is gone, the exit code still tells.
-            let _unseen = writeln!(io::stderr(), "evenhand-coordinator: {error}");
+        Err(CommandFailure { exit, error }) => {
+            // Every message includes its cause; if the terminal is closed, the exit code remains.
+            let _unprinted = writeln!(io::stderr(), "evenhand-coordinator: {error}");
             exit
         }
     };
     ExitCode::from(u8::from(exit))
 }
 
-fn password(config: PathBuf, node: &NodeId) -> Result<(), Failure> {
-    let password = load(Some(config))?.password(node).map_err(|error| Failure::new(Exit::Config, error))?;
+fn password(config: PathBuf, node: &NodeId) -> Result<(), CommandFailure> {
+    let password =
+        load(Some(config))?.password(node).map_err(|error| CommandFailure::new(Exit::Config, error))?;
     print(format_args!("{password}\n"))
 }
 
-fn print(text: impl Display) -> Result<(), Failure> {
+fn print(text: impl Display) -> Result<(), CommandFailure> {
     let mut stdout = io::stdout().lock();
     match write!(stdout, "{text}").and_then(|()| stdout.flush()) {
         Err(error) if !exit::is_reader_gone(&error) => {
-            Err(Failure::new(Exit::Software, anyhow::anyhow!("cannot write to stdout: {error}")))
+            Err(CommandFailure::new(Exit::Software, anyhow::anyhow!("cannot write to stdout: {error}")))
         }
         _ => Ok(()),
     }
 }
 
-fn load(path: Option<PathBuf>) -> Result<Config, Failure> {
+fn load(path: Option<PathBuf>) -> Result<Config, CommandFailure> {
     let config = match &path {
         Some(path) => Config::load(path),
         None => Ok(Config::default()),
     };
-    config.map_err(|error| Failure::new(Exit::Config, error))
+    config.map_err(|error| CommandFailure::new(Exit::Config, error))
 }

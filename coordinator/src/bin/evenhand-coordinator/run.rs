@@ -1,4 +1,4 @@
-//! `run`: the federation, until it is finished.
+//! The command `run`.
 
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -6,10 +6,12 @@ use std::sync::Arc;
 
 use evenhand_broker::{BrokerOptions, COORDINATOR, EmbeddedBroker};
 use evenhand_coordinator::config::{BrokerChoice, Config};
-use evenhand_coordinator::control::{self, Server};
+use evenhand_coordinator::control::{self, ControlServer};
 use evenhand_coordinator::dashboard::{Board, Dashboard, Heeded, Watcher};
-use evenhand_coordinator::shell::{Connection, Coordinator, Handle, Outcome, Report, ShellError};
-use evenhand_coordinator::store::{Durable, Store};
+use evenhand_coordinator::shell::{
+    ConnectionOptions, Coordinator, CoordinatorHandle, ShellError, StoppedCoordinator, TimedRound,
+};
+use evenhand_coordinator::store::{Store, StorePersistence};
 use evenhand_coordinator::view::View;
 use evenhand_federation::Federation;
 use evenhand_link::{Broker, Traffic};
@@ -19,10 +21,10 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tracing_subscriber::EnvFilter;
 
-use super::operate::claim;
-use super::{Failure, load};
+use super::operate::open_with_retry;
+use super::{CommandFailure, load};
 
-pub(super) fn run(path: Option<PathBuf>) -> Result<(), Failure> {
+pub(super) fn run(path: Option<PathBuf>) -> Result<(), CommandFailure> {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
     let colours =
         std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|no| no.is_empty());
@@ -31,19 +33,19 @@ pub(super) fn run(path: Option<PathBuf>) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
-        .map_err(|error| Failure::new(Exit::Software, error))?;
+        .map_err(|error| CommandFailure::new(Exit::Software, error))?;
     runtime.block_on(coordinate(config))
 }
 
-async fn coordinate(config: Config) -> Result<(), Failure> {
-    let wrong = |error| Failure::new(Exit::Config, error);
-    let rules = config.rules().map_err(|error| Failure::new(Exit::Config, error))?;
+async fn coordinate(config: Config) -> Result<(), CommandFailure> {
+    let wrong = |error| CommandFailure::new(Exit::Config, error);
+    let rules = config.rules().map_err(|error| CommandFailure::new(Exit::Config, error))?;
     let fresh = Federation::new(rules, config.blueprint().map_err(wrong)?);
     let store = match config.state.folder.as_os_str().is_empty() {
         true => None,
         false => {
             let folder = &config.state.folder;
-            Some(Arc::new(claim(folder, || Store::open_or_create(folder))?))
+            Some(Arc::new(open_with_retry(folder, || Store::open_or_create(folder))?))
         }
     };
     let federation = match &store {
@@ -51,10 +53,14 @@ async fn coordinate(config: Config) -> Result<(), Failure> {
         None => fresh,
     };
     if federation.round() > 0 {
-        tracing::info!(round = federation.round(), phase = ?federation.phase(), "going on where it was left");
+        tracing::info!(
+            round = federation.round(),
+            phase = federation.phase().name(),
+            "resuming from saved state"
+        );
     }
-    // Held until the end: dropping it stops the broker.
-    let (connection, _broker) = link_up(&config).await?;
+    // Dropping it stops the embedded broker.
+    let (connection, _broker) = connection(&config).await?;
     let mut coordinator = Coordinator::connect(connection, federation).await?;
     let handle = coordinator.handle();
     let mut view = View::new(coordinator.federation());
@@ -64,89 +70,93 @@ async fn coordinate(config: Config) -> Result<(), Failure> {
         }
     }
     let board = Board::new(view);
-    let dashboard = show(&config, board.clone(), handle.clone()).await?;
-    coordinator = coordinator.seen_by(Watcher::new(board, handle.clone()));
-    let mut operators = None;
+    let dashboard = start_dashboard(&config, board.clone(), handle.clone()).await?;
+    coordinator = coordinator.with_observer(Watcher::new(board, handle.clone()));
+    let mut control = None;
     if let Some(store) = store {
-        operators = Some(listen(Arc::clone(&store), handle.clone())?);
-        coordinator = coordinator.kept_by(Durable::new(store, config.state.keep_rounds));
+        control = Some(control_server(Arc::clone(&store), handle.clone())?);
+        coordinator = coordinator.with_persistence(StorePersistence::new(store, config.state.keep_rounds));
     }
-    let (reports, mut rounds) = mpsc::unbounded_channel();
+    let (sender, mut rounds) = mpsc::unbounded_channel();
     let log = tokio::spawn(async move {
-        while let Some(report) = rounds.recv().await {
-            tell(&report);
+        while let Some(round) = rounds.recv().await {
+            log_round(&round);
         }
     });
-    let running = coordinator.run(reports);
+    let running = coordinator.run(sender);
     tokio::pin!(running);
-    let (outcome, interrupted) = tokio::select! {
-        outcome = &mut running => (outcome, false),
-        () = asked_to_stop() => {
+    let (stopped, interrupted) = tokio::select! {
+        stopped = &mut running => (stopped, false),
+        () = stop_signal() => {
             handle.stop();
             (running.await, true)
         }
     };
-    if let Some(operators) = operators {
-        operators.close().await;
+    if let Some(control) = control {
+        control.close().await;
     }
-    let Outcome { federation, traffic } = outcome?;
-    // It ends when the reports do.
-    let _told = log.await;
+    let StoppedCoordinator { federation, traffic } = stopped?;
+    // It ends with the last round.
+    let _logged = log.await;
     if let Some(dashboard) = dashboard {
         dashboard.stop().await;
     }
     tracing::info!(
         round = federation.round(),
-        phase = ?federation.phase(),
+        phase = federation.phase().name(),
         bytes_up = traffic.bytes_up,
         bytes_down = traffic.bytes_down,
-        "the coordinator ends"
+        "coordinator stopped"
     );
     match (federation.phase(), federation.failure()) {
-        (_, Some(cause)) => Err(Failure::new(Exit::Data, cause.clone())),
+        (_, Some(cause)) => Err(CommandFailure::new(Exit::Data, cause.clone())),
         (Phase::Finished, _) => Ok(()),
-        _ if interrupted => Err(Failure::new(Exit::Interrupted, anyhow::anyhow!("interrupted"))),
+        _ if interrupted => Err(CommandFailure::new(Exit::Interrupted, anyhow::anyhow!("interrupted"))),
         _ => Ok(()),
     }
 }
 
-/// The operator's socket.
-fn listen(store: Arc<Store>, handle: Handle) -> Result<Server, Failure> {
-    let path = control::socket(store.folder());
-    Server::start(store, handle).map_err(|error| {
-        Failure::new(
+/// The control socket.
+fn control_server(store: Arc<Store>, handle: CoordinatorHandle) -> Result<ControlServer, CommandFailure> {
+    let path = control::socket_path(store.folder());
+    ControlServer::start(store, handle).map_err(|error| {
+        CommandFailure::new(
             Exit::Config,
             anyhow::anyhow!("cannot listen on {}: {error}; choose another state.folder", path.display()),
         )
     })
 }
 
-/// The connection that is configured, and the broker if it is our own.
-async fn link_up(config: &Config) -> Result<(Connection, Option<EmbeddedBroker>), Failure> {
-    let wrong = |error| Failure::new(Exit::Config, error);
-    let (broker, tls, own) = match config.broker().map_err(wrong)? {
+/// The configured connection, and the embedded broker if it is to be used.
+async fn connection(config: &Config) -> Result<(ConnectionOptions, Option<EmbeddedBroker>), CommandFailure> {
+    let wrong = |error| CommandFailure::new(Exit::Config, error);
+    let (broker, tls, embedded) = match config.broker().map_err(wrong)? {
         BrokerChoice::External { broker, tls } => (broker, tls, None),
         BrokerChoice::Embedded { listen, access } => {
             let password = access.password().map(str::to_owned);
-            let own = EmbeddedBroker::start(BrokerOptions::new(listen, access))
+            let embedded = EmbeddedBroker::start(BrokerOptions::new(listen, access))
                 .await
                 .map_err(|source| ShellError::Listen { address: listen, source })?;
-            tracing::info!(address = %own.address(), "the embedded broker listens");
-            let broker = Broker::parse(&own.url()).map_err(|error| wrong(error.into()))?;
+            tracing::info!(address = %embedded.address(), "embedded broker listening");
+            let broker = Broker::parse(&embedded.url()).map_err(|error| wrong(error.into()))?;
             let broker = match password {
                 Some(password) => broker.with_credentials(COORDINATOR, password),
                 None => broker,
             };
-            (broker, None, Some(own))
+            (broker, None, Some(embedded))
         }
     };
     let payload_bytes_max = config.broker.payload_bytes_max;
-    Ok((Connection { tls, payload_bytes_max, ..Connection::new(broker) }, own))
+    Ok((ConnectionOptions { tls, payload_bytes_max, ..ConnectionOptions::new(broker) }, embedded))
 }
 
-/// The dashboard, if it is wanted and can be had: a federation does not stand still for want of one.
-async fn show(config: &Config, board: Board, handle: Handle) -> Result<Option<Dashboard>, Failure> {
-    let Some(options) = config.dashboard().map_err(|error| Failure::new(Exit::Config, error))? else {
+/// The dashboard, if it is enabled and can listen: a federation does not fail for want of one.
+async fn start_dashboard(
+    config: &Config,
+    board: Board,
+    handle: CoordinatorHandle,
+) -> Result<Option<Dashboard>, CommandFailure> {
+    let Some(options) = config.dashboard().map_err(|error| CommandFailure::new(Exit::Config, error))? else {
         return Ok(None);
     };
     let commander = move |command| -> Heeded {
@@ -155,18 +165,18 @@ async fn show(config: &Config, board: Board, handle: Handle) -> Result<Option<Da
     };
     match Dashboard::start(options, board, Box::new(commander)).await {
         Ok(dashboard) => {
-            tracing::info!(url = format!("http://{}/", dashboard.address()), "the dashboard is served");
+            tracing::info!(url = format!("http://{}/", dashboard.address()), "dashboard listening");
             Ok(Some(dashboard))
         }
         Err(error) => {
-            tracing::error!(%error, "no dashboard");
+            tracing::error!(%error, "dashboard not started");
             Ok(None)
         }
     }
 }
 
-/// Waits for Ctrl-C, or for the service manager.
-async fn asked_to_stop() {
+/// Waits for SIGINT or SIGTERM.
+async fn stop_signal() {
     let (Ok(mut interrupt), Ok(mut terminate)) =
         (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
     else {
@@ -178,21 +188,21 @@ async fn asked_to_stop() {
     }
 }
 
-fn tell(report: &Report) {
-    let record = &report.closed.record;
+fn log_round(round: &TimedRound) {
+    let record = &round.evidence.record;
     let verdict = record.verdict.as_ref();
-    if let Some(why) = &record.unmeasured {
-        tracing::warn!(round = record.round, why, "contributions were not measured");
+    if let Some(reason) = &record.unmeasured {
+        tracing::warn!(round = record.round, reason, "contributions could not be measured");
     }
     tracing::info!(
         round = record.round,
-        phase = ?record.phase,
+        phase = record.phase.name(),
         asked = record.asked().count(),
         arrived = record.arrived(),
         loss = record.loss,
         p_value = verdict.and_then(|verdict| verdict.p_value),
         stop = verdict.is_some_and(|verdict| verdict.stop),
-        seconds = report.seconds,
+        seconds = round.seconds,
         "round closed"
     );
 }

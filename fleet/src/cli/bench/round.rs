@@ -4,8 +4,8 @@ use std::io::Write;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use evenhand_coordinator::shell::{Forgetful, Keeper};
-use evenhand_coordinator::store::{self, Durable, Store};
+use evenhand_coordinator::shell::{NoPersistence, Persistence};
+use evenhand_coordinator::store::{self, Store, StorePersistence};
 use evenhand_federation::{Command, Effect, Federation, FederationConfig, InitialModel, Input, Rules, Tick};
 use evenhand_models::{LoadOptions, Model, shipped};
 use evenhand_protocol::chunk::{PAYLOAD_BYTES_MAX, Transfer};
@@ -65,13 +65,13 @@ pub(crate) fn run(args: &RoundArgs, stdout: impl Write) -> Result<(), FleetError
     let model =
         Model::load(shipped::ELECTRICITY_RNN, &LoadOptions::default()).map_err(SimulationError::Model)?;
     let folder = args.state.folder()?;
-    let in_memory = BenchFederation::new(args, &model)?.measure(args, Forgetful)?;
+    let in_memory = BenchFederation::new(args, &model)?.measure(args, NoPersistence)?;
     let site = BenchFederation::new(args, &model)?;
     let store = Arc::new(Store::open_or_create(folder.path()).map_err(BenchError::Store)?);
     if let Some(fresh) = &site.federation {
         store.resume(fresh.clone()).map_err(BenchError::Store)?;
     }
-    let durable = site.measure(args, Durable::new(store, 0))?;
+    let durable = site.measure(args, StorePersistence::new(store, 0))?;
     let bytes = std::fs::metadata(folder.path().join(store::FILE)).map_err(BenchError::Io)?.len();
     let overhead = Overhead {
         nodes: args.nodes,
@@ -131,7 +131,7 @@ impl BenchFederation {
     }
 
     /// One step with all its effects but sending.
-    fn step(&mut self, input: Input, keeper: &mut impl Keeper) -> Result<usize, SimulationError> {
+    fn step(&mut self, input: Input, persistence: &mut impl Persistence) -> Result<usize, SimulationError> {
         self.now = self.now.plus_ms(1);
         let (federation, effects) =
             self.federation.take().expect("every step puts it back").step(self.now, input);
@@ -145,8 +145,8 @@ impl BenchFederation {
                     continue;
                 }
                 Effect::Persist(saved) => {
-                    keeper
-                        .keep(&closed, *saved)
+                    persistence
+                        .persist(&closed, *saved)
                         .map_err(|error| SimulationError::Defect(error.to_string()))?;
                     continue;
                 }
@@ -160,14 +160,14 @@ impl BenchFederation {
         Ok(packets)
     }
 
-    fn measure(mut self, args: &RoundArgs, mut keeper: impl Keeper) -> Result<TimeSpread, SimulationError> {
+    fn measure(mut self, args: &RoundArgs, mut persistence: impl Persistence) -> Result<TimeSpread, SimulationError> {
         let mut rng = ChaCha8Rng::seed_from_u64(args.seed);
         for node in self.nodes.clone() {
             let birth = Birth { graph: None, weights: None, token: None, software: "bench".into() };
             let status = Status { session: 1, life: Life::Born(birth) };
-            self.step(Input::Status { node, status }, &mut keeper)?;
+            self.step(Input::Status { node, status }, &mut persistence)?;
         }
-        self.step(Input::Command(Command::Begin), &mut keeper)?;
+        self.step(Input::Command(Command::Begin), &mut persistence)?;
         let mut times = Vec::new();
         while times.len() < args.rounds as usize {
             let round = self.federation.as_ref().map_or(0, Federation::round);
@@ -182,7 +182,7 @@ impl BenchFederation {
                     vector: EncodedUpdate::F32(vector),
                 };
                 let began = Instant::now();
-                self.step(Input::Answer { node, answer: Answer::Update(update) }, &mut keeper)?;
+                self.step(Input::Answer { node, answer: Answer::Update(update) }, &mut persistence)?;
                 if number + 1 == self.nodes.len() {
                     times.push(began.elapsed());
                 }

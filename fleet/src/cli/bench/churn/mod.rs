@@ -8,8 +8,8 @@ mod nodes;
 use std::io::Write;
 use std::process::Stdio;
 
-use evenhand_coordinator::shell::{Connection, Coordinator, Report};
-use evenhand_coordinator::store::{Durable, Store};
+use evenhand_coordinator::shell::{ConnectionOptions, Coordinator, TimedRound};
+use evenhand_coordinator::store::{Store, StorePersistence};
 use evenhand_fairness::{Appraisal, Utility};
 use evenhand_federation::{Federation, FederationConfig, InitialModel, NodeResponse, Rules};
 use evenhand_link::Broker;
@@ -142,9 +142,9 @@ async fn coordinate(args: &ChurnArgs) -> Result<ChurnFigures, FleetError> {
     let store = std::sync::Arc::new(Store::open_or_create(folder.path()).map_err(BenchError::Store)?);
     let federation = store.resume(federation(args)?).map_err(BenchError::Store)?;
     let broker = Broker::parse(&args.broker).map_err(SimulationError::Broker)?;
-    let coordinator = Coordinator::connect(Connection::new(broker), federation).await;
+    let coordinator = Coordinator::connect(ConnectionOptions::new(broker), federation).await;
     let coordinator = coordinator.map_err(SimulationError::Coordinator)?;
-    let coordinator = coordinator.kept_by(Durable::new(store, 10));
+    let coordinator = coordinator.with_persistence(StorePersistence::new(store, 10));
     let (reports, told) = mpsc::unbounded_channel();
     let mut nodes = start_nodes(args).map_err(BenchError::Io)?;
     // Waiting closes the nodes' standard input, and so ends them, unless it is held here.
@@ -182,7 +182,7 @@ fn start_nodes(args: &ChurnArgs) -> std::io::Result<Child> {
         .spawn()
 }
 
-async fn count(mut told: mpsc::UnboundedReceiver<Report>, args: ChurnArgs) -> ChurnFigures {
+async fn count(mut told: mpsc::UnboundedReceiver<TimedRound>, args: ChurnArgs) -> ChurnFigures {
     let mut churn = ChurnFigures {
         nodes: args.nodes,
         rounds: 0,
@@ -198,8 +198,8 @@ async fn count(mut told: mpsc::UnboundedReceiver<Report>, args: ChurnArgs) -> Ch
         memory_end_bytes: None,
     };
     let mut times = Vec::new();
-    while let Some(report) = told.recv().await {
-        let record = &report.closed.record;
+    while let Some(round) = told.recv().await {
+        let record = &round.evidence.record;
         times.push(record.closed.ms_since(record.opened));
         churn.rounds = record.round;
         churn.asked += record.asked().count() as u64;

@@ -1,11 +1,11 @@
-//! The configuration of a small federation that explores three rounds and then never ends by itself.
+//! The configuration of a small federation that explores three rounds and does not end by itself.
 
 use std::path::PathBuf;
 
 use evenhand_coordinator::config::{AccessConfig, Config};
 
 /// Three nodes on the embedded broker at `broker_port`, with their state in `state`.
-pub(crate) fn config(state: PathBuf, broker_port: u16) -> Config {
+pub fn endless(state: PathBuf, broker_port: u16) -> Config {
     let mut config = Config::default();
     config.federation.nodes_min = 3;
     config.federation.rounds = 1_000_000;

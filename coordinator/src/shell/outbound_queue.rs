@@ -1,4 +1,4 @@
-//! What a federation still has to say.
+//! Messages of the federation that wait for the broker.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -9,19 +9,19 @@ use evenhand_protocol::topic::{self, Channel};
 
 use evenhand_federation::{Effect, OrderPayload};
 
-/// Letters in order, of each kind at most one to each node: a newer one takes the place of one that was not sent yet.
+/// Effects in order, at most one of each kind for each node: a newer one replaces one that was not sent yet, in its place.
 /// However much nodes ask for, no more than that can wait.
-pub(super) struct Letters {
+pub(super) struct OutboundQueue {
     federation: FederationId,
-    order: VecDeque<Kind>,
-    waiting: BTreeMap<Kind, Effect>,
+    order: VecDeque<OutboundKey>,
+    waiting: BTreeMap<OutboundKey, Effect>,
 }
 
-/// To whom, and about what.
-type Kind = (Option<NodeId>, Subject);
+/// The recipient, or everybody, and the kind of message.
+type OutboundKey = (Option<NodeId>, OutboundKind);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Subject {
+enum OutboundKind {
     Manifest,
     Account,
     Task,
@@ -29,16 +29,16 @@ enum Subject {
     Refused(Refusal),
 }
 
-impl Letters {
-    pub(super) fn of(federation: FederationId) -> Self {
+impl OutboundQueue {
+    pub(super) fn new(federation: FederationId) -> Self {
         Self { federation, order: VecDeque::new(), waiting: BTreeMap::new() }
     }
 
-    pub(super) fn extend(&mut self, words: Vec<Effect>) {
-        for word in words {
-            let Some(kind) = kind(&word) else { continue };
-            if self.waiting.insert(kind.clone(), word).is_none() {
-                self.order.push_back(kind);
+    pub(super) fn extend(&mut self, effects: Vec<Effect>) {
+        for effect in effects {
+            let Some(key) = key(&effect) else { continue };
+            if self.waiting.insert(key.clone(), effect).is_none() {
+                self.order.push_back(key);
             }
         }
     }
@@ -53,37 +53,37 @@ impl Letters {
     }
 }
 
-impl Queue for Letters {
+impl Queue for OutboundQueue {
     fn next(&mut self) -> Option<Outgoing> {
-        address(self.pop()?, &self.federation)
+        outgoing(self.pop()?, &self.federation)
     }
 }
 
-/// What a word is about; nothing if it is not for the broker.
-fn kind(word: &Effect) -> Option<Kind> {
-    match word {
-        Effect::Manifest { to, .. } => Some((to.clone(), Subject::Manifest)),
-        Effect::Account { node, .. } => Some((Some(node.clone()), Subject::Account)),
+/// The key of an effect; `None` if it is not for the broker.
+fn key(effect: &Effect) -> Option<OutboundKey> {
+    match effect {
+        Effect::Manifest { to, .. } => Some((to.clone(), OutboundKind::Manifest)),
+        Effect::Account { node, .. } => Some((Some(node.clone()), OutboundKind::Account)),
         Effect::Publish { node, dispatch } => {
-            let subject = match dispatch {
-                OrderPayload::Train(_) => Subject::Task,
-                OrderPayload::Graph { .. } => Subject::Graph,
-                OrderPayload::Refused { refusal, .. } => Subject::Refused(*refusal),
+            let kind = match dispatch {
+                OrderPayload::Train(_) => OutboundKind::Task,
+                OrderPayload::Graph { .. } => OutboundKind::Graph,
+                OrderPayload::Refused { refusal, .. } => OutboundKind::Refused(*refusal),
             };
-            Some((Some(node.clone()), subject))
+            Some((Some(node.clone()), kind))
         }
         Effect::Record(_) | Effect::Persist(_) => None,
     }
 }
 
-/// Where a word goes, as what, and whether it stays there; nothing if it is not for the broker.
-fn address(word: Effect, federation: &FederationId) -> Option<Outgoing> {
-    match word {
+/// Topic, message and retain flag of an effect; `None` if it is not for the broker.
+fn outgoing(effect: Effect, federation: &FederationId) -> Option<Outgoing> {
+    match effect {
         Effect::Manifest { to: None, manifest } => {
             let topic = topic::manifest(federation);
             Some(Outgoing { topic, message: Message::Manifest(manifest), retain: true })
         }
-        // On the node's own topic: a thousand births must not be a million deliveries.
+        // On the node's own topic: a thousand births must not cause a million deliveries.
         Effect::Manifest { to: Some(node), manifest } => {
             let topic = topic::node(federation, &node, Channel::Task);
             Some(Outgoing { topic, message: Message::Manifest(manifest), retain: false })
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_is_bounded_by_nodes_and_kinds_and_the_newest_counts() {
+    fn at_most_one_message_of_each_kind_waits_for_a_node_and_it_is_the_newest() {
         let graph = |bytes: u8| Effect::Publish {
             node: NodeId::new("a").unwrap(),
             dispatch: OrderPayload::Graph {
@@ -119,23 +119,23 @@ mod tests {
                 onnx: vec![bytes].into(),
             },
         };
-        let mut letters = Letters::of(FederationId::new("town").unwrap());
+        let mut queue = OutboundQueue::new(FederationId::new("town").unwrap());
         for round in 0..100 {
-            letters.extend(vec![
+            queue.extend(vec![
                 graph(round),
                 refused("b", round.into(), Refusal::Rate),
                 refused("a", round.into(), Refusal::Rate),
                 refused("a", round.into(), Refusal::Late),
             ]);
         }
-        let said: Vec<Effect> = std::iter::from_fn(|| letters.pop()).collect();
+        let sent: Vec<Effect> = std::iter::from_fn(|| queue.pop()).collect();
         let expected = [
             graph(99),
             refused("b", 99, Refusal::Rate),
             refused("a", 99, Refusal::Rate),
             refused("a", 99, Refusal::Late),
         ];
-        assert_eq!(said, expected);
-        assert!(letters.waiting.is_empty() && letters.order.is_empty());
+        assert_eq!(sent, expected);
+        assert!(queue.waiting.is_empty() && queue.order.is_empty());
     }
 }

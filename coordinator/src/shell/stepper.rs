@@ -1,0 +1,73 @@
+//! The federation with its persistence and observer, on the blocking thread.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use evenhand_protocol::message::Phase;
+use tokio::sync::mpsc;
+
+use super::clock::MonotonicClock;
+use super::membership_log::MembershipLog;
+use super::{FederationObserver, Persistence, ShellError, TimedRound};
+use evenhand_federation::{Effect, Federation, Input, OrderPayload};
+
+/// Everything that a step of the federation needs.
+pub(super) struct Stepper {
+    pub(super) federation: Federation,
+    pub(super) persistence: Box<dyn Persistence>,
+    pub(super) observer: Option<Box<dyn FederationObserver>>,
+    pub(super) clock: MonotonicClock,
+    pub(super) membership_log: MembershipLog,
+    pub(super) rounds: mpsc::UnboundedSender<TimedRound>,
+}
+
+impl Stepper {
+    /// True if the federation has finished or failed.
+    pub(super) fn is_over(&self) -> bool {
+        matches!(self.federation.phase(), Phase::Finished | Phase::Failed)
+    }
+
+    /// Steps through the inputs and persists the results; returns the effects that are for the broker.
+    pub(super) fn step(self, inputs: Vec<Input>) -> Result<(Self, Vec<Effect>), ShellError> {
+        let Self { mut federation, mut persistence, mut observer, clock, mut membership_log, rounds } = self;
+        let mut outbound = Vec::new();
+        for input in inputs {
+            let began = Instant::now();
+            let (next, effects) = federation.step(clock.now(), input);
+            federation = next;
+            let mut closed = Vec::new();
+            for effect in effects {
+                match effect {
+                    Effect::Record(round) => closed.push(Arc::new(*round)),
+                    Effect::Persist(saved) => {
+                        persistence.persist(&closed, *saved).map_err(ShellError::Persistence)?;
+                    }
+                    effect => {
+                        log_refusal(&effect);
+                        outbound.push(effect);
+                    }
+                }
+            }
+            let seconds = began.elapsed().as_secs_f64();
+            for evidence in closed {
+                let round = TimedRound { evidence, seconds };
+                if let Some(observer) = &mut observer {
+                    observer.round_closed(&round);
+                }
+                // The receiver is optional.
+                let _unreceived = rounds.send(round);
+            }
+        }
+        membership_log.update(federation.members());
+        if let Some(observer) = &mut observer {
+            observer.stepped(&federation);
+        }
+        Ok((Self { federation, persistence, observer, clock, membership_log, rounds }, outbound))
+    }
+}
+
+fn log_refusal(effect: &Effect) {
+    if let Effect::Publish { node, dispatch: OrderPayload::Refused { round, refusal } } = effect {
+        tracing::warn!(round, "node {node}: message refused: {}", refusal.name());
+    }
+}
