@@ -160,7 +160,11 @@ impl BenchFederation {
         Ok(packets)
     }
 
-    fn measure(mut self, args: &RoundArgs, mut persistence: impl Persistence) -> Result<TimeSpread, SimulationError> {
+    fn measure(
+        mut self,
+        args: &RoundArgs,
+        mut persistence: impl Persistence,
+    ) -> Result<TimeSpread, SimulationError> {
         let mut rng = ChaCha8Rng::seed_from_u64(args.seed);
         for node in self.nodes.clone() {
             let birth = Birth { graph: None, weights: None, token: None, software: "bench".into() };
