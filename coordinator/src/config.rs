@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use evenhand_link::{BrokerError, TlsError};
 use evenhand_models::{LoadOptions, Model, ModelError, shipped};
+use evenhand_program::config::{self, TomlError};
 use evenhand_protocol::identity::{Digest, NodeId};
 use serde::{Deserialize, Serialize};
 
@@ -116,7 +117,7 @@ pub enum ConfigError {
     },
     /// The file is no configuration.
     #[error("{0}")]
-    Toml(#[from] toml::de::Error),
+    Toml(#[from] TomlError),
     /// Its values contradict each other.
     #[error(transparent)]
     Rule(#[from] RuleError),
@@ -202,7 +203,7 @@ impl Config {
 
     /// Reads a configuration from text.
     pub fn parse(text: &str) -> Result<Self, ConfigError> {
-        Ok(toml::from_str(text)?)
+        Ok(config::parse(text)?)
     }
 
     /// Checks everything that can be checked without a network.

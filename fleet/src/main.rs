@@ -5,13 +5,11 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use evenhand_fleet::cli::Cli;
-use evenhand_protocol::exit::Exit;
-use tracing_subscriber::EnvFilter;
-use tracing_subscriber::filter::LevelFilter;
+use evenhand_program::exit::Exit;
+use evenhand_program::log::{self, LogConfig, LogLevel};
 
 fn main() -> ExitCode {
-    let filter = EnvFilter::builder().with_default_directive(LevelFilter::WARN.into()).from_env_lossy();
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(false).init();
+    log::init(&LogConfig { level: LogLevel::Warn, ..LogConfig::default() });
     let exit = match Cli::try_parse() {
         Ok(cli) => cli.run().unwrap_or_else(|error| {
             // A reader that has read enough, as `head` does, is no failure.
@@ -29,5 +27,5 @@ fn main() -> ExitCode {
             exit
         }
     };
-    ExitCode::from(u8::from(exit))
+    exit.into()
 }

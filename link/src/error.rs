@@ -1,7 +1,7 @@
 //! What can go wrong with a link.
 
+use evenhand_program::exit::Exit;
 use evenhand_protocol::chunk::ChunkError;
-use evenhand_protocol::exit::Exit;
 
 use crate::TlsError;
 

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use evenhand_link::testing::{Mosquitto, free_port};
 use evenhand_link::{Broker, Events, Link, LinkError, LinkEvent, LinkOptions, Outbox, Outgoing};
+use evenhand_program::exit::Exit;
 use evenhand_protocol::chunk::{Assembler, Transfer};
 use evenhand_protocol::envelope;
-use evenhand_protocol::exit::Exit;
 use evenhand_protocol::identity::Digest;
 use evenhand_protocol::limits::Limits;
 use evenhand_protocol::message::{Answer, Life, Message, Missing, Order, Status};

@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use evenhand_protocol::exit::{self, Exit};
+use evenhand_program::exit::Exit;
+use evenhand_program::{log, stdout};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
-use tracing::level_filters::LevelFilter;
 
-use crate::config::{self, Config, LogFormat, LogLevel, LogSection, SourceSection};
+use crate::config::{self, Config, SourceSection};
 use crate::library::Library;
 use crate::shell::{self, Report, Workshop};
 use crate::source::now_ms;
@@ -53,7 +53,7 @@ pub fn main() -> ExitCode {
             exit
         }
     };
-    ExitCode::from(u8::from(exit))
+    exit.into()
 }
 
 fn command(mut arguments: impl Iterator<Item = String>) -> Result<(), Failure> {
@@ -107,13 +107,7 @@ fn check(config: &Config) -> Result<(), Failure> {
 }
 
 fn print(text: impl Display) -> Result<(), Failure> {
-    let mut stdout = io::stdout().lock();
-    match write!(stdout, "{text}").and_then(|()| stdout.flush()) {
-        Err(error) if !exit::is_reader_gone(&error) => {
-            Err(Failure(format!("cannot write to stdout: {error}"), Exit::Software))
-        }
-        _ => Ok(()),
-    }
+    stdout::print(text).map_err(|error| Failure(format!("cannot write to stdout: {error}"), Exit::Software))
 }
 
 fn complain(sentence: &str) {
@@ -146,7 +140,7 @@ fn status(config: &Config, json: bool) -> Result<(), Failure> {
 }
 
 fn run(config: &Config) -> Result<(), Failure> {
-    log(&config.log);
+    log::init(&config.log);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -172,19 +166,4 @@ fn run(config: &Config) -> Result<(), Failure> {
     // A source's thread may be waiting for its device; nothing is lost by not waiting for it.
     runtime.shutdown_background();
     ran
-}
-
-fn log(section: &LogSection) {
-    let level = match section.level {
-        LogLevel::Error => LevelFilter::ERROR,
-        LogLevel::Warn => LevelFilter::WARN,
-        LogLevel::Info => LevelFilter::INFO,
-        LogLevel::Debug => LevelFilter::DEBUG,
-        LogLevel::Trace => LevelFilter::TRACE,
-    };
-    let log = tracing_subscriber::fmt().with_max_level(level).with_writer(std::io::stderr).with_ansi(false);
-    match section.format {
-        LogFormat::Text => log.with_target(false).init(),
-        LogFormat::Json => log.json().init(),
-    }
 }

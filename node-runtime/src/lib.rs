@@ -3,7 +3,6 @@
 //! [`core`] decides; [`source`] and [`window`] supply its data; [`training`] computes; a driver carries out what it wants:
 //! [`shell`] over MQTT, [`inline`] within the simulated fleet.
 
-pub mod atomic;
 pub mod command;
 pub mod config;
 pub mod core;

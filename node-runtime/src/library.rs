@@ -7,9 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use evenhand_models::{LoadOptions, Model, ModelError};
+use evenhand_program::atomic;
 use evenhand_protocol::identity::Digest;
-
-use crate::atomic;
 
 /// Graphs kept in memory and on disk; a federation has one, and an owner may try a few.
 const MODELS_MAX: usize = 4;
@@ -54,7 +53,7 @@ impl Library {
     pub fn add(&self, wanted: Digest, onnx: &[u8]) -> Result<Model, LibraryError> {
         let model = self.load(wanted, onnx)?;
         if let (Some(path), Some(folder)) = (self.path(wanted), &self.folder)
-            && let Err(error) = atomic::write(&path, onnx).and_then(|()| forget_oldest(folder, &path))
+            && let Err(error) = atomic::replace(&path, onnx).and_then(|()| forget_oldest(folder, &path))
         {
             tracing::warn!(%error, path = %path.display(), "the model cannot be kept; it will be asked for again after a restart");
         }

@@ -7,14 +7,11 @@
 #![forbid(unsafe_code)]
 
 extern crate alloc;
-#[cfg(feature = "std")]
-extern crate std;
 
 pub mod bytes;
 pub mod chunk;
 pub mod codec;
 pub mod envelope;
-pub mod exit;
 pub mod identity;
 pub mod limits;
 pub mod message;

@@ -51,7 +51,7 @@ fn defaults(port: u16) -> (String, String) {
     let ours = printed(coordinator());
     let ours = with(&ours, "# listen = \"127.0.0.1:1883\"", &format!("listen = \"127.0.0.1:{port}\""));
     let url = format!("url = \"mqtt://127.0.0.1:{port}\"");
-    (ours, with(&printed(node()), "#url = \"mqtt://127.0.0.1:1883\"", &url))
+    (ours, with(&printed(node()), "# url = \"mqtt://127.0.0.1:1883\"", &url))
 }
 
 impl Site {
@@ -157,7 +157,7 @@ fn beyond_this_machine_a_node_joins_by_its_password_and_not_without() {
     };
     let file = site.path("password");
     let with_password =
-        with(&theirs, "#password_file = \"/etc/evenhand/password\"", &format!("password_file = {file:?}"));
+        with(&theirs, "# password_file = \"/etc/evenhand/password\"", &format!("password_file = {file:?}"));
     fs::write(&file, password("meter-2")).unwrap();
     for (name, text) in [("without", &theirs), ("wrong", &with_password)] {
         let impostor = site.write("impostor.toml", text);

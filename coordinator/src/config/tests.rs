@@ -3,19 +3,10 @@ use std::collections::BTreeSet;
 
 use super::*;
 
-/// The defaults with the single `#` of every setting removed.
-fn uncommented() -> String {
-    let plain = |line: &str| match line.strip_prefix("# ") {
-        Some(setting) => setting.to_owned(),
-        None => line.to_owned(),
-    };
-    DEFAULT.lines().map(plain).collect::<Vec<_>>().join("\n")
-}
-
 #[test]
 fn the_printed_defaults_are_the_defaults() {
     assert_eq!(Config::parse(DEFAULT).unwrap(), Config::default());
-    assert_eq!(Config::parse(&uncommented()).unwrap(), Config::default());
+    assert_eq!(Config::parse(&config::uncommented(DEFAULT)).unwrap(), Config::default());
     Config::default().check().unwrap();
 }
 

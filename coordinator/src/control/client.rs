@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-use evenhand_protocol::exit::Exit;
+use evenhand_program::exit::Exit;
 
 use super::{ControlReply, ControlRequest, FederationStatus, socket_path};
 

@@ -11,6 +11,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get, post};
+use evenhand_program::prometheus::CONTENT_TYPE;
 use evenhand_protocol::identity::NodeId;
 use evenhand_protocol::message::Phase;
 use serde::Deserialize;
@@ -148,7 +149,7 @@ async fn health(State(app): State<App>) -> Response {
 
 async fn prometheus(State(app): State<App>) -> Response {
     let text = app.board().read(|view| metrics::text(view, app.listeners()));
-    ([(header::CONTENT_TYPE, metrics::KIND)], text).into_response()
+    ([(header::CONTENT_TYPE, CONTENT_TYPE)], text).into_response()
 }
 
 async fn federation(State(app): State<App>) -> Response {

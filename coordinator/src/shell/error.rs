@@ -1,7 +1,7 @@
 //! Errors of a running coordinator.
 
 use evenhand_link::LinkError;
-use evenhand_protocol::exit::Exit;
+use evenhand_program::exit::Exit;
 
 use super::persistence::PersistenceError;
 use evenhand_federation::CommandRejection;

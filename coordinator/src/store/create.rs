@@ -1,10 +1,11 @@
 //! Creation of empty stores.
 
-use std::fs::{self, DirBuilder};
-use std::io::{self, ErrorKind};
+use std::fs::DirBuilder;
+use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
+use evenhand_program::atomic::AtomicFile;
 use redb::Database;
 
 use super::{FILE, StoreError};
@@ -14,16 +15,11 @@ pub(super) fn create_folder(folder: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
-/// Creates an empty store beside its place and moves it there: a program that is killed leaves a complete one or none.
-/// Temporary files can be read by their owner alone, and so can the store.
+/// Creates an empty store that only its owner can read, as a whole: a program that is killed leaves a complete one or none.
 pub(super) fn create_empty(folder: &Path) -> Result<(), StoreError> {
     let io = |source| StoreError::Io { path: folder.to_owned(), source };
-    let draft = tempfile::Builder::new().prefix(FILE).tempfile_in(folder).map_err(io)?;
-    drop(Database::create(draft.path()).map_err(redb::Error::from)?);
-    match draft.persist_noclobber(folder.join(FILE)) {
-        Ok(_) => fs::File::open(folder).and_then(|folder| folder.sync_all()).map_err(io),
-        // Another process was faster.
-        Err(error) if error.error.kind() == ErrorKind::AlreadyExists => Ok(()),
-        Err(error) => Err(io(error.error)),
-    }
+    let temporary = AtomicFile::new(folder.join(FILE)).owner_only().temporary().map_err(io)?;
+    drop(Database::create(temporary.path()).map_err(redb::Error::from)?);
+    // If another process was faster, its store is as good.
+    temporary.persist_new().map(drop).map_err(io)
 }

@@ -3,7 +3,7 @@
 use std::io::ErrorKind;
 use std::path::PathBuf;
 
-use evenhand_protocol::exit::Exit;
+use evenhand_program::exit::Exit;
 
 use evenhand_federation::{RestoreError, RuleError};
 

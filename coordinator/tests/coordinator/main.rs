@@ -427,7 +427,7 @@ async fn an_unknown_broker_is_one_clear_sentence() {
     };
     let error = Coordinator::connect(connection, federation(settings(1))).await.err().unwrap();
     assert!(error.to_string().starts_with("cannot reach broker 127.0.0.1:"), "{error}");
-    assert_eq!(error.exit(), evenhand_protocol::exit::Exit::Broker);
+    assert_eq!(error.exit(), evenhand_program::exit::Exit::Broker);
 }
 
 fn free_port() -> u16 {

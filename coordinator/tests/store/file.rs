@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use evenhand_coordinator::store::{FILE, Store, StoreError};
-use evenhand_protocol::exit::Exit;
+use evenhand_program::exit::Exit;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use redb::{Database, TableDefinition};

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use evenhand_protocol::exit::Exit;
+use evenhand_program::exit::Exit;
 
 use crate::data;
 use crate::data::catalogue::Catalogue;

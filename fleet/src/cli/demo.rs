@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use evenhand_fairness::SamplerKind;
+use evenhand_program::exit::Exit;
 use evenhand_protocol::codec::CodecKind;
-use evenhand_protocol::exit::Exit;
 
 use super::report_file::ReportFile;
 use super::{FleetError, by_name, run_table, signal};

@@ -3,7 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
-use evenhand_protocol::exit::{self, Exit};
+use evenhand_program::exit::Exit;
+use evenhand_program::stdout;
 
 use super::bench::BenchError;
 use super::calc::CalcError;
@@ -67,7 +68,7 @@ impl From<DataError> for FleetError {
 impl FleetError {
     /// Whether it failed only because the reader of its output is gone.
     pub fn is_reader_gone(&self) -> bool {
-        matches!(self, Self::Output(cause) | Self::Calc(CalcError::Io(cause)) if exit::is_reader_gone(cause))
+        matches!(self, Self::Output(cause) | Self::Calc(CalcError::Io(cause)) if stdout::is_closed_pipe(cause))
     }
 
     /// The exit code.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use evenhand_fairness::Utility;
 use evenhand_federation::OptimiserKind;
-use evenhand_protocol::exit::Exit;
+use evenhand_program::exit::Exit;
 
 use super::trial_args::{TrialArgs, finished};
 use super::{FleetError, by_name};

@@ -15,7 +15,7 @@ mod trial_args;
 use std::io;
 use std::path::PathBuf;
 
-use evenhand_protocol::exit::Exit;
+use evenhand_program::exit::Exit;
 use serde::de::value::{Error as NameError, StrDeserializer};
 use serde::de::{DeserializeOwned, IntoDeserializer};
 

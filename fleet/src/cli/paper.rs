@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use clap::ValueEnum;
-use evenhand_protocol::exit::Exit;
+use evenhand_program::exit::Exit;
 use serde::Serialize;
 
 use super::FleetError;

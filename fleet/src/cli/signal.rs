@@ -1,6 +1,6 @@
 //! SIGINT and SIGTERM.
 
-use evenhand_protocol::exit::Exit;
+use evenhand_program::exit::Exit;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::sim::Interrupt;

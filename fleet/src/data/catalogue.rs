@@ -5,7 +5,7 @@ use std::io::BufRead;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use evenhand_protocol::exit::Exit;
+use evenhand_program::exit::Exit;
 use serde::{Serialize, Serializer};
 use sha2::{Digest, Sha256};
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
-use evenhand_protocol::exit::Exit;
+use evenhand_program::exit::Exit;
 
 use super::{Dataset, FOLDER_VARIABLE};
 

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use evenhand_protocol::exit::Exit;
+use evenhand_program::exit::Exit;
 
 use super::record::RecordError;
 use super::setup_check::SettingError;

@@ -1,12 +1,12 @@
 //! The record of a finished trial on disk.
 
 use std::fs;
-use std::io::{self, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use evenhand_fairness::measures::Summary;
-use evenhand_protocol::exit::Exit;
+use evenhand_program::atomic;
+use evenhand_program::exit::Exit;
 use serde::{Deserialize, Serialize};
 
 use super::setup::Setup;
@@ -197,18 +197,9 @@ impl TrialRecord {
     }
 
     fn write(&self, path: &Path) -> io::Result<()> {
-        let folder = path.parent().unwrap_or(Path::new("."));
-        fs::create_dir_all(folder)?;
-        // As readable as the user's other files.
-        let mut file = tempfile::Builder::new()
-            .prefix(".trial-")
-            .permissions(fs::Permissions::from_mode(0o666))
-            .tempfile_in(folder)?;
-        serde_json::to_writer(&mut file, self)?;
-        file.write_all(b"\n")?;
-        file.as_file().sync_all()?;
-        file.persist(path).map_err(|error| error.error)?;
-        Ok(())
+        let mut text = serde_json::to_vec(self)?;
+        text.push(b'\n');
+        atomic::replace(path, &text)
     }
 
     /// The record of a result. JSON has no infinity: what is not a number, after a model diverged, is left out.

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Instant;
 
 use evenhand_federation::FailureCause;
-use evenhand_protocol::exit::Exit;
+use evenhand_program::exit::Exit;
 
 use super::ExperimentError;
 use super::pool_cache::PoolCache;

@@ -8,7 +8,7 @@ use evenhand_link::{BrokerError, LinkError};
 use evenhand_models::ModelError;
 use evenhand_node::config::ConfigError;
 use evenhand_node::shell::NodeError;
-use evenhand_protocol::exit::Exit;
+use evenhand_program::exit::Exit;
 use evenhand_protocol::identity::NameError;
 
 /// A simulation that cannot start or go on.

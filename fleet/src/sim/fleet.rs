@@ -1,12 +1,11 @@
 //! A fleet of simulated households before it runs; both transports run the same federation and the same nodes.
 
 use evenhand_federation::{InitialModel, Rules};
-use evenhand_node::config::{
-    BrokerSection, Config, LogLevel, LogSection, NodeSection, Pace, PaceSection, SourceSection,
-};
+use evenhand_node::config::{BrokerSection, Config, NodeSection, Pace, PaceSection, SourceSection};
 use evenhand_node::core::Settings;
 use evenhand_node::source::household::HouseholdSettings;
 use evenhand_node::window::SeriesSettings;
+use evenhand_program::log::{LogConfig, LogLevel};
 use evenhand_protocol::identity::NodeId;
 
 use super::SimulationError;
@@ -55,7 +54,7 @@ impl HouseholdFleet {
             broker: BrokerSection { url: broker_url.to_owned(), ..Default::default() },
             window: self.series.clone(),
             pace: PaceSection { by: Pace::Rounds, readings_per_round: self.readings_a_round, speed: 1.0 },
-            log: LogSection { level: LogLevel::Warn, ..Default::default() },
+            log: LogConfig { level: LogLevel::Warn, ..Default::default() },
             ..Config::new(id, federation, source)
         }
     }

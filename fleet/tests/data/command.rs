@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::Command;
 
-use evenhand_protocol::exit::Exit;
+use evenhand_program::exit::Exit;
 use serde_json::Value;
 use tempfile::tempdir;
 use zip::CompressionMethod;

@@ -11,7 +11,7 @@ use evenhand_fleet::experiment::record::{RecordError, TrialRecord};
 use evenhand_fleet::experiment::runner::RunTrial;
 use evenhand_fleet::experiment::setup::Setup;
 use evenhand_fleet::experiment::variant::Variant;
-use evenhand_protocol::exit::Exit;
+use evenhand_program::exit::Exit;
 
 use super::synthetic_trials::{TRIALS, invented, no_data, run_in, setup, trials};
 

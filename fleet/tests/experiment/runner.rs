@@ -19,7 +19,7 @@ use evenhand_fleet::scenario::Corruption;
 use evenhand_fleet::sim::Interrupt;
 use evenhand_fleet::sim::SimulationError;
 use evenhand_fleet::sim::progress::ProgressStyle;
-use evenhand_protocol::exit::Exit;
+use evenhand_program::exit::Exit;
 
 use super::synthetic_trials::{TRIALS, all, finished, invented, no_data, run_in, setup, trials};
 

@@ -12,6 +12,8 @@ use std::time::Duration;
 
 use evenhand_link::LinkOptions;
 use evenhand_models::LoadOptions;
+use evenhand_program::config;
+use evenhand_program::log::LogConfig;
 use evenhand_protocol::identity::{Digest, FederationId, NodeId};
 use evenhand_protocol::limits::Limits;
 use serde::{Deserialize, Serialize};
@@ -20,7 +22,7 @@ pub use broker::BrokerSection;
 pub use error::ConfigError;
 pub use node::NodeSection;
 pub use source::{Pace, PaceSection, SourceSection};
-pub use watch::{LogFormat, LogLevel, LogSection, MetricsSection, OwnerSection};
+pub use watch::{MetricsSection, OwnerSection};
 
 use crate::core::Settings;
 use crate::window::{RowSettings, SeriesSettings, WindowSettings};
@@ -56,7 +58,7 @@ pub struct Config {
     pub metrics: Option<MetricsSection>,
     /// What it writes about itself.
     #[serde(default)]
-    pub log: LogSection,
+    pub log: LogConfig,
 }
 
 impl Config {
@@ -71,7 +73,7 @@ impl Config {
             pace: PaceSection::default(),
             owner: None,
             metrics: None,
-            log: LogSection::default(),
+            log: LogConfig::default(),
         }
     }
 
@@ -85,9 +87,9 @@ impl Config {
     /// Reads and checks a text.
     pub fn parse(text: &str) -> Result<Self, ConfigError> {
         let config: Config =
-            toml::from_str(text).map_err(|error| match SourceSection::missing_kind(text) {
+            config::parse(text).map_err(|error| match SourceSection::missing_kind(text) {
                 Some(kind) => ConfigError::Feature { kind },
-                None => ConfigError::syntax(&error),
+                None => error.into(),
             })?;
         config.check()?;
         Ok(config)

@@ -1,5 +1,6 @@
 #![allow(clippy::unwrap_used)]
 
+use evenhand_program::config::TomlError;
 use proptest::prelude::*;
 
 use super::*;
@@ -12,14 +13,8 @@ fn error(text: &str) -> String {
     Config::parse(text).unwrap_err().to_string()
 }
 
-/// The default with every line that shows a default in effect.
 fn uncommented() -> String {
-    let shows_a_default = |line: &str| {
-        line.strip_prefix('#')
-            .filter(|rest| rest.starts_with(|c: char| c.is_ascii_lowercase()))
-            .map(str::to_owned)
-    };
-    DEFAULT.lines().map(|line| shows_a_default(line).unwrap_or(line.into()) + "\n").collect()
+    config::uncommented(DEFAULT)
 }
 
 #[test]
@@ -187,7 +182,7 @@ proptest! {
         characters[damaged] = damage;
         match Config::parse(&characters.concat()) {
             Ok(_) => {}
-            Err(ConfigError::Syntax { message, .. }) => {
+            Err(ConfigError::Syntax(TomlError { message, .. })) => {
                 prop_assert!(message.starts_with("TOML parse error at line "), "{message}");
             }
             Err(error) => {

@@ -5,7 +5,7 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use crate::atomic;
+use evenhand_program::atomic;
 
 /// What a node needs of a disk: small enough to be broken on purpose in tests.
 pub(super) trait Disk: Debug + Send + Sync {
@@ -39,7 +39,7 @@ impl Disk for Folder {
     }
 
     fn replace(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
-        atomic::write(&self.0.join(name), bytes)
+        atomic::replace(&self.0.join(name), bytes)
     }
 
     fn append(&self, name: &str, bytes: &[u8], sync: bool) -> io::Result<()> {

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use evenhand_link::LinkError;
-use evenhand_protocol::exit::Exit;
+use evenhand_program::exit::Exit;
 
 use crate::config::ConfigError;
 use crate::source::SourceError;

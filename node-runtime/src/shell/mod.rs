@@ -7,7 +7,6 @@ mod feed;
 mod forecaster;
 mod letters;
 mod metrics;
-mod notify;
 mod owner;
 mod report;
 mod runner;
@@ -16,13 +15,13 @@ mod workshop;
 
 use std::sync::Arc;
 
+use evenhand_program::notify::ServiceNotifier;
 use tokio::sync::watch;
 
 pub use error::NodeError;
 pub use report::{Report, SourceHealth};
 pub use workshop::Workshop;
 
-use self::notify::Notify;
 use self::runner::Runner;
 use crate::config::Config;
 
@@ -33,10 +32,10 @@ pub type Stop = watch::Receiver<bool>;
 ///
 /// Many nodes can run on one runtime: they share models and training threads through the `workshop`.
 pub async fn run(config: &Config, workshop: Arc<Workshop>, stop: Stop) -> Result<(), NodeError> {
-    Runner::run(config, workshop, stop, Notify::default()).await
+    Runner::run(config, workshop, stop, ServiceNotifier::default()).await
 }
 
 /// As [`run`], for the one node of a process that systemd may have started.
 pub async fn run_as_service(config: &Config, workshop: Arc<Workshop>, stop: Stop) -> Result<(), NodeError> {
-    Runner::run(config, workshop, stop, Notify::from_environment()).await
+    Runner::run(config, workshop, stop, ServiceNotifier::from_environment()).await
 }

@@ -1,9 +1,12 @@
 //! How a node is doing: for its owner, and for those who watch many.
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::path::Path;
 
 use evenhand_link::Traffic;
+use evenhand_program::atomic::AtomicFile;
+use evenhand_program::prometheus::MetricKind::{Counter, Gauge};
+use evenhand_program::prometheus::MetricsText;
 use evenhand_protocol::identity::{FederationId, NodeId};
 use evenhand_protocol::message::{Account, Phase, Refusal, Why};
 use serde::{Deserialize, Serialize};
@@ -111,10 +114,8 @@ impl Report {
     /// Writes the report into the state folder.
     pub(super) fn write(&self, folder: &Path) -> std::io::Result<()> {
         let text = serde_json::to_string_pretty(self)?;
-        // Not through `atomic`: a report that is lost in a power cut is written again.
-        let fresh = folder.join("status.new");
-        std::fs::write(&fresh, text)?;
-        std::fs::rename(fresh, folder.join(FILE))
+        // One that is lost in a power failure is written again.
+        AtomicFile::new(folder.join(FILE)).without_sync().write(text.as_bytes())
     }
 
     /// Reads the newest report from the state folder.
@@ -124,67 +125,53 @@ impl Report {
 
     /// The report in the format of Prometheus.
     pub fn metrics(&self) -> String {
-        let mut text = String::new();
-        let labels = format!("node=\"{}\",federation=\"{}\"", self.node, self.federation);
-        let mut metric = |name: &str, kind: &str, help: &str, value: f64| {
-            let _infallible = write!(
-                text,
-                "# HELP evenhand_node_{name} {help}\n# TYPE evenhand_node_{name} {kind}\nevenhand_node_{name}{{{labels}}} {value}\n"
-            );
-        };
+        let mut metrics = MetricsText::new("evenhand_node_")
+            .with_label("node", &self.node)
+            .with_label("federation", &self.federation);
+        let mut metric = |name, kind, help, value: f64| metrics.single(name, kind, help, value);
         let flag = |set: bool| if set { 1.0 } else { 0.0 };
-        metric("connected", "gauge", "Whether the broker is there.", flag(self.connected));
-        metric("round", "gauge", "The newest round heard of.", self.round.into());
-        metric("trainings_total", "counter", "Trainings in this session.", self.trainings as f64);
-        metric("readings_accepted_total", "counter", "Readings taken in.", self.readings.accepted as f64);
+        metric("connected", Gauge, "Whether the broker is there.", flag(self.connected));
+        metric("round", Gauge, "The newest round heard of.", self.round.into());
+        metric("trainings_total", Counter, "Trainings in this session.", self.trainings as f64);
+        metric("readings_accepted_total", Counter, "Readings taken in.", self.readings.accepted as f64);
         metric(
             "readings_refused_total",
-            "counter",
+            Counter,
             "Readings that made no sense.",
             self.readings.refused as f64,
         );
         let late = self.readings.out_of_order as f64;
-        metric("readings_out_of_order_total", "counter", "Readings not newer than the last.", late);
+        metric("readings_out_of_order_total", Counter, "Readings not newer than the last.", late);
         metric(
             "source_malformed_total",
-            "counter",
+            Counter,
             "What came and was no reading.",
             self.source.malformed as f64,
         );
-        metric("source_failing", "gauge", "Whether the source fails.", flag(self.source.failing.is_some()));
-        metric("bytes_up_total", "counter", "Payload bytes sent.", self.bytes_up as f64);
-        metric("bytes_down_total", "counter", "Payload bytes received.", self.bytes_down as f64);
+        metric("source_failing", Gauge, "Whether the source fails.", flag(self.source.failing.is_some()));
+        metric("bytes_up_total", Counter, "Payload bytes sent.", self.bytes_up as f64);
+        metric("bytes_down_total", Counter, "Payload bytes received.", self.bytes_down as f64);
         if let Some(newest_ms) = self.newest_reading_ms {
-            metric(
-                "newest_reading_seconds",
-                "gauge",
-                "Time of the newest reading.",
-                newest_ms as f64 / 1000.0,
-            );
+            metric("newest_reading_seconds", Gauge, "Time of the newest reading.", newest_ms as f64 / 1000.0);
         }
         if let Some(forecast) = self.forecast {
-            metric("forecast", "gauge", "The newest forecast, in the meter's unit.", forecast.value);
+            metric("forecast", Gauge, "The newest forecast, in the meter's unit.", forecast.value);
         }
         if let Some(error) = self.mean_absolute_error {
-            metric("forecast_absolute_error", "gauge", "Mean distance of forecasts from the truth.", error);
+            metric("forecast_absolute_error", Gauge, "Mean distance of forecasts from the truth.", error);
         }
         if let Some(account) = &self.account {
-            metric("standing", "gauge", "The standing.", account.standing);
-            metric(
-                "sampling_probability",
-                "gauge",
-                "The sampling probability.",
-                account.sampling_probability,
-            );
+            metric("standing", Gauge, "The standing.", account.standing);
+            metric("sampling_probability", Gauge, "The sampling probability.", account.sampling_probability);
             metric(
                 "staleness_rounds",
-                "gauge",
+                Gauge,
                 "Rounds since the model was received.",
                 account.staleness.into(),
             );
-            metric("drawn_total", "counter", "How often the node was drawn.", account.drawn.into());
+            metric("drawn_total", Counter, "How often the node was drawn.", account.drawn.into());
         }
-        text
+        metrics.into_text()
     }
 }
 

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use evenhand_link::{Events, Link, LinkError, LinkEvent, LinkOptions, Outbox, Outgoing, Post};
+use evenhand_program::atomic;
+use evenhand_program::notify::ServiceNotifier;
 use evenhand_protocol::identity::{FederationId, NodeId};
 use evenhand_protocol::message::Message;
 use evenhand_protocol::topic::{self, Channel};
@@ -18,7 +20,6 @@ use super::feed::Feed;
 use super::forecaster::Forecaster;
 use super::letters::Letters;
 use super::metrics;
-use super::notify::Notify;
 use super::owner::Owner;
 use super::report::{Circumstances, Report};
 use super::state::State;
@@ -55,7 +56,7 @@ pub(super) struct Runner {
 
 /// Those who want to know how the node is doing.
 struct Watchers {
-    notify: Notify,
+    notify: ServiceNotifier,
     /// Where `evenhand-node status` looks.
     folder: Option<Folder>,
     owner: Option<Owner>,
@@ -76,7 +77,7 @@ impl Runner {
         config: &Config,
         workshop: Arc<Workshop>,
         stop: Stop,
-        notify: Notify,
+        notify: ServiceNotifier,
     ) -> Result<(), NodeError> {
         let mut runner = Self::start(config, workshop, notify).await?;
         let served = runner.serve(stop).await;
@@ -84,8 +85,17 @@ impl Runner {
         served
     }
 
-    async fn start(config: &Config, workshop: Arc<Workshop>, notify: Notify) -> Result<Self, NodeError> {
+    async fn start(
+        config: &Config,
+        workshop: Arc<Workshop>,
+        notify: ServiceNotifier,
+    ) -> Result<Self, NodeError> {
         let folder = config.node.state_folder.as_ref();
+        for folder in folder.iter().flat_map(|folder| [folder.to_path_buf(), folder.join("models")]) {
+            if let Err(error) = atomic::remove_leftovers(&folder) {
+                tracing::warn!(%error, folder = %folder.display(), "cannot remove temporary files of an earlier run");
+            }
+        }
         let disk = folder.map(|folder| Arc::new(Folder(folder.clone())) as Arc<dyn Disk>);
         let (state, mut node) = State::open(disk, config.settings()?, now_ms()).await?;
         find_graph(&mut node, &workshop).await;
@@ -122,7 +132,7 @@ impl Runner {
     }
 
     async fn serve(&mut self, mut stop: Stop) -> Result<(), NodeError> {
-        let mut heartbeat = self.watchers.notify.interval().map(time::interval);
+        let mut heartbeat = self.watchers.notify.watchdog_interval().map(time::interval);
         let mut reporting = self.watchers.any().then(|| time::interval(REPORT_EVERY));
         loop {
             let input = tokio::select! {
@@ -134,7 +144,7 @@ impl Runner {
                 Some(done) = self.jobs.join_next() => self.finish(done),
                 intake = self.feed.next() => Some(Input::Intake(intake)),
                 () = tick(&mut heartbeat) => {
-                    self.watchers.notify.alive();
+                    self.watchers.notify.watchdog();
                     None
                 }
                 () = tick(&mut reporting) => {

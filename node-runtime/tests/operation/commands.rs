@@ -23,12 +23,12 @@ fn the_printed_configuration_can_be_checked_and_its_faults_are_named() {
     let (code, said, _) = check(&printed);
     assert_eq!((code, said.contains("can be used")), (0, true), "{said}");
     for (fault, sentence) in [
-        (printed.replace("#lags = 24", "lag = 24"), "did you mean `lags`?"),
-        (printed.replace("#token_file = \"/etc/evenhand/token\"", "token_file = \"/no/such\""), "/no/such"),
+        (printed.replace("# lags = 24", "lag = 24"), "did you mean `lags`?"),
+        (printed.replace("# token_file = \"/etc/evenhand/token\"", "token_file = \"/no/such\""), "/no/such"),
         (
             printed
-                .replace("#url = \"mqtt:", "url = \"mqtts:")
-                .replace("#ca_file = \"/etc", "ca_file = \"/no"),
+                .replace("# url = \"mqtt:", "url = \"mqtts:")
+                .replace("# ca_file = \"/etc", "ca_file = \"/no"),
             "/no/",
         ),
         (

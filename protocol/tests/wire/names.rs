@@ -1,6 +1,5 @@
 //! Names, topics, words, digests and exit codes.
 
-use evenhand_protocol::exit::Exit;
 use evenhand_protocol::identity::{Digest, FederationId, NAME_BYTES_MAX, NameError, NodeId};
 use evenhand_protocol::message::{Declined, Phase, Refusal, Why};
 use evenhand_protocol::topic::{self, Channel};
@@ -74,21 +73,6 @@ fn weights_are_digested_as_little_endian_bytes() {
         let bytes: Vec<u8> = weights.iter().flat_map(|weight| weight.to_le_bytes()).collect();
         assert_eq!(Digest::of_weights(&weights), Digest::of(&bytes));
     }
-}
-
-#[test]
-fn exit_codes_are_those_the_documentation_names() {
-    let codes = [
-        Exit::Ok,
-        Exit::Usage,
-        Exit::Data,
-        Exit::Broker,
-        Exit::Software,
-        Exit::Busy,
-        Exit::Config,
-        Exit::Interrupted,
-    ];
-    assert_eq!(codes.map(u8::from), [0, 64, 65, 69, 70, 75, 78, 130]);
 }
 
 /// Scripts and dashboards of others compare these words.

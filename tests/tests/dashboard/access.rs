@@ -126,7 +126,10 @@ async fn listeners_are_limited_and_those_who_do_not_read_are_dropped() {
     spawn_blocking(move || {
         let metric = || {
             let text = get(address, "/metrics").text().to_owned();
-            let line = text.lines().find(|line| line.starts_with("evenhand_dashboard_listeners ")).unwrap();
+            let line = text
+                .lines()
+                .find(|line| line.starts_with("evenhand_coordinator_dashboard_listeners "))
+                .unwrap();
             line.rsplit(' ').next().unwrap().parse::<u32>().unwrap()
         };
         let (_first, _second) =

@@ -33,16 +33,17 @@ async fn metrics_are_prometheus_text_and_say_what_the_api_says() {
             }
         }
         let federation = get(address, "/api/v1/federation").json();
-        assert_eq!(samples["evenhand_round"], federation["round"].as_f64().unwrap());
-        assert_eq!(samples["evenhand_phase{phase=\"exploiting\"}"], 1.0);
-        assert_eq!(samples["evenhand_phase{phase=\"exploring\"}"], 0.0);
-        assert!(is(&federation["stop_rule"]["p_value"], samples["evenhand_p_value"]));
+        assert_eq!(samples["evenhand_coordinator_round"], federation["round"].as_f64().unwrap());
+        assert_eq!(samples["evenhand_coordinator_phase{phase=\"exploiting\"}"], 1.0);
+        assert_eq!(samples["evenhand_coordinator_phase{phase=\"exploring\"}"], 0.0);
+        assert!(is(&federation["stop_rule"]["p_value"], samples["evenhand_coordinator_p_value"]));
         assert_eq!(
-            samples["evenhand_answers_total{fate=\"arrived\"}"],
+            samples["evenhand_coordinator_answers_total{fate=\"arrived\"}"],
             federation["fates"]["arrived"].as_f64().unwrap()
         );
         for node in get(address, "/api/v1/nodes").json()["nodes"].as_array().unwrap() {
-            let name = format!("evenhand_node_standing{{node=\"{}\"}}", node["id"].as_str().unwrap());
+            let name =
+                format!("evenhand_coordinator_node_standing{{node=\"{}\"}}", node["id"].as_str().unwrap());
             assert!(is(&node["standing"], samples[&name]));
         }
     })

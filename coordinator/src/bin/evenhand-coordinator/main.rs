@@ -8,13 +8,15 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use anyhow::anyhow;
 use clap::{Parser, Subcommand};
 use evenhand_coordinator::config::{self, Config};
 use evenhand_coordinator::control::ControlError;
 use evenhand_coordinator::shell::ShellError;
 use evenhand_coordinator::store::StoreError;
 use evenhand_federation as federation;
-use evenhand_protocol::exit::{self, Exit};
+use evenhand_program::exit::Exit;
+use evenhand_program::stdout;
 use evenhand_protocol::identity::NodeId;
 
 /// Coordinates a federation of nodes that learn one model together, fairly.
@@ -165,7 +167,7 @@ fn main() -> ExitCode {
             let exit = if error.use_stderr() { Exit::Usage } else { Exit::Ok };
             // If the terminal is closed, the exit code remains.
             let _unprinted = error.print();
-            return ExitCode::from(u8::from(exit));
+            return exit.into();
         }
     };
     let command = operate::command;
@@ -199,7 +201,7 @@ fn main() -> ExitCode {
             exit
         }
     };
-    ExitCode::from(u8::from(exit))
+    exit.into()
 }
 
 fn password(config: PathBuf, node: &NodeId) -> Result<(), CommandFailure> {
@@ -209,13 +211,8 @@ fn password(config: PathBuf, node: &NodeId) -> Result<(), CommandFailure> {
 }
 
 fn print(text: impl Display) -> Result<(), CommandFailure> {
-    let mut stdout = io::stdout().lock();
-    match write!(stdout, "{text}").and_then(|()| stdout.flush()) {
-        Err(error) if !exit::is_reader_gone(&error) => {
-            Err(CommandFailure::new(Exit::Software, anyhow::anyhow!("cannot write to stdout: {error}")))
-        }
-        _ => Ok(()),
-    }
+    stdout::print(text)
+        .map_err(|error| CommandFailure::new(Exit::Software, anyhow!("cannot write to stdout: {error}")))
 }
 
 fn load(path: Option<PathBuf>) -> Result<Config, CommandFailure> {

@@ -11,7 +11,8 @@ use evenhand_coordinator::control::{self, ControlError, ControlRequest, Federati
 use evenhand_coordinator::store::{FILE, Store, StoreError};
 use evenhand_federation::Command;
 use evenhand_models::{LoadOptions, Model};
-use evenhand_protocol::exit::Exit;
+use evenhand_program::atomic::AtomicFile;
+use evenhand_program::exit::Exit;
 use evenhand_report::{self as report, outcome::Outcome};
 
 use super::{CommandFailure, print};
@@ -172,15 +173,8 @@ fn absolute(path: &Path) -> Result<PathBuf, CommandFailure> {
     std::path::absolute(path).map_err(|error| CommandFailure::new(Exit::Usage, error))
 }
 
-/// Writes a file as a whole or not at all.
 fn write(path: &Path, bytes: &[u8]) -> Result<(), CommandFailure> {
-    let written = || {
-        let mut draft = path.as_os_str().to_owned();
-        draft.push(".part");
-        fs::write(&draft, bytes)?;
-        fs::rename(&draft, path)
-    };
-    written().map_err(|error| {
+    AtomicFile::new(path).write(bytes).map_err(|error| {
         CommandFailure::new(Exit::Usage, anyhow!("cannot write {}: {error}", path.display()))
     })
 }

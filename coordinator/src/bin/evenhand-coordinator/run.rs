@@ -1,6 +1,5 @@
 //! The command `run`.
 
-use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -15,20 +14,17 @@ use evenhand_coordinator::store::{Store, StorePersistence};
 use evenhand_coordinator::view::View;
 use evenhand_federation::Federation;
 use evenhand_link::{Broker, Traffic};
-use evenhand_protocol::exit::Exit;
+use evenhand_program::exit::Exit;
+use evenhand_program::log::{self, LogConfig};
 use evenhand_protocol::message::Phase;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
-use tracing_subscriber::EnvFilter;
 
 use super::operate::open_with_retry;
 use super::{CommandFailure, load};
 
 pub(super) fn run(path: Option<PathBuf>) -> Result<(), CommandFailure> {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
-    let colours =
-        std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|no| no.is_empty());
-    tracing_subscriber::fmt().with_env_filter(filter).with_ansi(colours).with_writer(std::io::stderr).init();
+    log::init(&LogConfig::default());
     let config = load(path)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()

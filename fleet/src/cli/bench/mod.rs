@@ -10,7 +10,7 @@ mod state;
 use std::io::Write;
 
 use evenhand_coordinator::store::StoreError;
-use evenhand_protocol::exit::Exit;
+use evenhand_program::exit::Exit;
 
 use super::FleetError;
 

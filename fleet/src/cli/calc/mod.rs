@@ -8,7 +8,7 @@ mod stop;
 use std::io::{BufRead, Write};
 
 use evenhand_fairness::FairnessError;
-use evenhand_protocol::exit::Exit;
+use evenhand_program::exit::Exit;
 use serde::{Serialize, de::DeserializeOwned};
 
 /// Calculators.
