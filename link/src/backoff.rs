@@ -1,4 +1,4 @@
-//! Growing pauses between attempts, so that a thousand nodes do not storm a broker that comes back.
+//! Exponential backoff with jitter, so that a thousand nodes do not reconnect to a restarted broker at once.
 
 use std::time::Duration;
 
@@ -6,15 +6,13 @@ use evenhand_protocol::identity::Digest;
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 
-const FIRST: Duration = Duration::from_millis(250);
+const DELAY_MIN: Duration = Duration::from_millis(250);
+const DELAY_MAX: Duration = Duration::from_secs(30);
 
-/// The longest pause.
-pub(crate) const LONGEST: Duration = Duration::from_secs(30);
+/// A connection that lasted this long counts as a success: the next delay is short again.
+pub(crate) const STABLE_AFTER: Duration = Duration::from_secs(5);
 
-/// A connection that lasted so long was a success: the next pause is short again.
-pub(crate) const STABLE: Duration = Duration::from_secs(5);
-
-/// Doubles from a quarter of a second to half a minute; each pause lies somewhere in its upper half.
+/// Delays whose upper bounds double from [`DELAY_MIN`] to [`DELAY_MAX`]; each is drawn from the upper half below its bound.
 #[derive(Debug)]
 pub(crate) struct Backoff {
     next: Duration,
@@ -22,20 +20,20 @@ pub(crate) struct Backoff {
 }
 
 impl Backoff {
-    /// Different clients pause differently, the same client always alike.
+    /// Delays that differ between clients and are the same for the same client.
     pub(crate) fn new(client_id: &str) -> Self {
-        Self { next: FIRST, rng: ChaCha8Rng::from_seed(Digest::of(client_id.as_bytes()).0) }
+        Self { next: DELAY_MIN, rng: ChaCha8Rng::from_seed(Digest::of(client_id.as_bytes()).0) }
     }
 
-    pub(crate) fn pause(&mut self) -> Duration {
-        let longest = self.next;
-        self.next = LONGEST.min(self.next * 2);
+    pub(crate) fn next_delay(&mut self) -> Duration {
+        let bound = self.next;
+        self.next = DELAY_MAX.min(self.next * 2);
         let share = f64::from(self.rng.next_u32()) / f64::from(u32::MAX);
-        longest.mul_f64(0.5 + 0.5 * share)
+        bound.mul_f64(0.5 + 0.5 * share)
     }
 
     pub(crate) fn reset(&mut self) {
-        self.next = FIRST;
+        self.next = DELAY_MIN;
     }
 }
 
@@ -44,19 +42,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pauses_grow_to_the_longest_and_start_over() {
+    fn delays_grow_to_the_maximum_and_shrink_after_a_reset() {
         let mut backoff = Backoff::new("meter-1");
-        let pauses: Vec<_> = (0..20).map(|_| backoff.pause()).collect();
-        assert!(pauses[0] >= FIRST / 2 && pauses[0] <= FIRST);
-        assert!(pauses.windows(3).take(6).all(|three| three[2] > three[0]), "{pauses:?}");
-        assert!(pauses[10..].iter().all(|pause| (LONGEST / 2..=LONGEST).contains(pause)));
+        let delays: Vec<_> = (0..20).map(|_| backoff.next_delay()).collect();
+        assert!(delays[0] >= DELAY_MIN / 2 && delays[0] <= DELAY_MIN);
+        assert!(delays.windows(3).take(6).all(|three| three[2] > three[0]), "{delays:?}");
+        assert!(delays[10..].iter().all(|delay| (DELAY_MAX / 2..=DELAY_MAX).contains(delay)));
         backoff.reset();
-        assert!(backoff.pause() <= FIRST);
+        assert!(backoff.next_delay() <= DELAY_MIN);
     }
 
     #[test]
-    fn clients_do_not_return_in_step() {
-        let mut first: Vec<_> = (0..100).map(|node| Backoff::new(&format!("meter-{node}")).pause()).collect();
+    fn clients_do_not_reconnect_in_step() {
+        let mut first: Vec<_> =
+            (0..100).map(|node| Backoff::new(&format!("meter-{node}")).next_delay()).collect();
         first.sort_unstable();
         first.dedup();
         assert!(first.len() > 90);

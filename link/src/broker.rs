@@ -1,4 +1,4 @@
-//! Where the broker is.
+//! The address of a broker, with credentials.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 use percent_encoding::percent_decode_str;
 use url::Url;
 
-/// A broker's address, or those of a cluster's members, and who we are to it.
+/// The address of a broker, or the addresses of a cluster, with the client's credentials.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Broker {
     /// Never empty.
@@ -15,13 +15,13 @@ pub struct Broker {
     credentials: Option<(String, String)>,
 }
 
-/// Why a text is no broker address. It never repeats the address, which may hold a password.
+/// The reason why a text is no broker address. It never repeats the address, which may hold a password.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BrokerError {
     /// Not a URL at all.
     #[error("the broker address is no URL ({0}); write mqtt://HOST:PORT or mqtts://HOST:PORT")]
     Url(#[from] url::ParseError),
-    /// A scheme we do not speak.
+    /// An unknown scheme.
     #[error("the broker address begins with {0:?}; write mqtt://HOST:PORT or mqtts://HOST:PORT")]
     Scheme(String),
     /// No host.
@@ -38,16 +38,16 @@ pub enum BrokerError {
 }
 
 impl Broker {
-    /// Reads `mqtt://[USER[:PASSWORD]@]HOST[:PORT][,HOST[:PORT]…]`, or `mqtts://…` for TLS.
+    /// Parses `mqtt://[USER[:PASSWORD]@]HOST[:PORT][,HOST[:PORT]…]`, or `mqtts://…` for TLS.
     pub fn parse(text: &str) -> Result<Self, BrokerError> {
         // A URL has one host: each of the list is read as if it were the only one.
         let hosts = text.find("://").map_or(0, |at| at + 3);
         let hosts = text[hosts..].rfind('@').map_or(hosts, |at| hosts + at + 1);
         let (before, list) = text.split_at(hosts);
-        let mut members = list.split(',').map(|host| Self::parse_one(&format!("{before}{host}")));
-        let mut broker = members.next().unwrap_or(Err(BrokerError::Host))?;
-        for member in members {
-            broker.addresses.append(&mut member?.addresses);
+        let mut endpoints = list.split(',').map(|host| Self::parse_one(&format!("{before}{host}")));
+        let mut broker = endpoints.next().unwrap_or(Err(BrokerError::Host))?;
+        for endpoint in endpoints {
+            broker.addresses.append(&mut endpoint?.addresses);
         }
         Ok(broker)
     }
@@ -75,12 +75,12 @@ impl Broker {
         Ok(Self { addresses: vec![address], encrypted, credentials })
     }
 
-    /// The same broker, to which we give this name and password.
+    /// The same broker, with this user name and password.
     pub fn with_credentials(self, user: impl Into<String>, password: impl Into<String>) -> Self {
         Self { credentials: Some((user.into(), password.into())), ..self }
     }
 
-    /// The name we give to it, if any.
+    /// The user name, if any.
     pub fn user(&self) -> Option<&str> {
         self.credentials.as_ref().map(|(user, _)| user.as_str())
     }
@@ -90,17 +90,17 @@ impl Broker {
         &self.addresses[0].0
     }
 
-    /// The TCP port there.
+    /// The TCP port of the first host.
     pub fn port(&self) -> u16 {
         self.addresses[0].1
     }
 
-    /// Each member of a cluster as a broker of its own.
-    pub fn members(&self) -> impl Iterator<Item = Broker> {
+    /// Each address of a cluster as a broker of its own.
+    pub fn endpoints(&self) -> impl Iterator<Item = Broker> {
         self.addresses.iter().map(|address| Broker { addresses: vec![address.clone()], ..self.clone() })
     }
 
-    /// Whether the link uses TLS.
+    /// True if the connection uses TLS.
     pub fn encrypted(&self) -> bool {
         self.encrypted
     }
@@ -141,31 +141,31 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_all_parts_of_an_address() {
+    fn all_parts_of_an_address_are_parsed() {
         let broker = Broker::parse("mqtts://meter%2D7:p%40ss@broker.example:8884").unwrap();
         assert_eq!((broker.host(), broker.port(), broker.encrypted()), ("broker.example", 8884, true));
         assert_eq!(broker.credentials(), Some(&("meter-7".to_owned(), "p@ss".to_owned())));
     }
 
     #[test]
-    fn fills_in_the_usual_ports() {
+    fn missing_ports_are_those_of_mqtt() {
         assert_eq!(Broker::parse("mqtt://127.0.0.1").unwrap().port(), 1883);
         assert_eq!(Broker::parse("mqtts://[::1]/").unwrap().to_string(), "[::1]:8883");
     }
 
     #[test]
-    fn reads_the_members_of_a_cluster() {
+    fn the_addresses_of_a_cluster_are_parsed() {
         let broker = Broker::parse("mqtt://user:p%2Cw@one:1884,two,[::1]:1885").unwrap();
         assert_eq!(broker.to_string(), "one:1884,two:1883,[::1]:1885");
         assert_eq!(broker.credentials(), Some(&("user".to_owned(), "p,w".to_owned())));
-        let members: Vec<String> = broker.members().map(|member| member.to_string()).collect();
-        assert_eq!(members, ["one:1884", "two:1883", "[::1]:1885"]);
-        assert!(broker.members().all(|member| member.credentials() == broker.credentials()));
+        let endpoints: Vec<String> = broker.endpoints().map(|endpoint| endpoint.to_string()).collect();
+        assert_eq!(endpoints, ["one:1884", "two:1883", "[::1]:1885"]);
+        assert!(broker.endpoints().all(|endpoint| endpoint.credentials() == broker.credentials()));
         assert_eq!(Broker::parse("mqtts://one,two").unwrap().to_string(), "one:8883,two:8883");
     }
 
     #[test]
-    fn refuses_with_one_sentence_that_names_the_remedy() {
+    fn errors_are_one_sentence_with_the_remedy() {
         for address in [
             "",
             "127.0.0.1:1883",
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn never_shows_the_password() {
+    fn passwords_are_never_shown() {
         let broker = Broker::parse("mqtt://user:secret@host").unwrap();
         assert!(!format!("{broker} {broker:?}").contains("secret"));
         for address in ["mqtt://user:secret@host/path", "http://user:secret@host", "mqtt://user:secret@"] {

@@ -1,8 +1,8 @@
-//! The one task that keeps a link alive.
+//! The task that maintains a link's connection.
 //!
 //! rumqttc's event loop must not be interrupted between taking a request and writing it, so the task
-//! does nothing but poll it and never waits for anybody else: what comes in goes to a queue that
-//! cannot block, what must be answered is handed to tasks of its own.
+//! does nothing but poll it and never waits for anything else: received messages go to an unbounded queue,
+//! requests that must be answered go to tasks of their own.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -10,10 +10,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
-use evenhand_protocol::chunk::{Assembler, ChunkError, Sent};
+use evenhand_protocol::chunk::{Assembler, ChunkError, SentTransfers};
 use evenhand_protocol::envelope;
-use evenhand_protocol::limits::Limits;
-use evenhand_protocol::message::{Answer, Message, Missing, Order};
+use evenhand_protocol::limits::MessageLimits;
+use evenhand_protocol::message::{Answer, Message, MissingChunks, Order};
 use rumqttc::{
     AsyncClient, ConnectReturnCode, ConnectionError, Event, EventLoop, Packet, Publish, QoS, Request,
     StateError, SubAck, Subscribe, SubscribeFilter, SubscribeReasonCode,
@@ -23,38 +23,38 @@ use tokio::sync::{Mutex as AsyncMutex, Semaphore};
 use tokio::time;
 
 use crate::backoff::{self, Backoff};
-use crate::events::{Events, LinkEvent, Malformed};
-use crate::members::{Members, PACKET_OVERHEAD_BYTES};
+use crate::endpoints::{Endpoints, PACKET_OVERHEAD_BYTES};
+use crate::events::{Events, LinkEvent, MessageError};
 use crate::options::LinkOptions;
-use crate::outbox::Outbox;
-use crate::shared::{COURIERS, Inbox, Receiving, Shared, WINDOW, locked};
+use crate::publisher::Publisher;
+use crate::state::{InboundBacklog, LinkState, RESENDS_MAX, Reassembly, WINDOW, locked};
 use crate::{LinkError, resend};
 
-/// Room for the window, for acknowledgements that were held back, and a goodbye.
+/// Room for the window, for postponed acknowledgements, and a disconnect.
 const REQUESTS_MAX: usize = 1 << 16;
 
-/// How long a connection may take to be made, and a packet to be written: a slow line needs a while for 120 KiB.
+/// Time limit for a connection to be made and for a packet to be written: a slow line needs a while for 120 KiB.
 const NETWORK_TIMEOUT: Duration = Duration::from_secs(30);
 
-pub(crate) fn start(options: LinkOptions) -> Result<(Outbox, Events), LinkError> {
-    let members = Members::new(&options)?;
-    let (client, mut event_loop) = AsyncClient::new(members.current(), REQUESTS_MAX);
+pub(crate) fn start(options: LinkOptions) -> Result<(Publisher, Events), LinkError> {
+    let endpoints = Endpoints::new(&options)?;
+    let (client, mut event_loop) = AsyncClient::new(endpoints.current(), REQUESTS_MAX);
     event_loop.network_options.set_tcp_nodelay(true);
     event_loop.network_options.set_connection_timeout(NETWORK_TIMEOUT.as_secs());
     let resend_after_ms = options.resend_after.as_millis() as u64;
-    let shared = Arc::new(Shared {
+    let state = Arc::new(LinkState {
         client,
         payload_bytes_max: options.payload_bytes_max,
         window: Semaphore::new(WINDOW as usize),
-        turn: AsyncMutex::default(),
-        couriers: Arc::new(Semaphore::new(COURIERS)),
-        sent: Mutex::new(Sent::new(options.sent_bytes_max)),
-        allowance: Mutex::default(),
-        receiving: Mutex::new(Receiving {
+        publishing: AsyncMutex::default(),
+        resends: Arc::new(Semaphore::new(RESENDS_MAX)),
+        sent: Mutex::new(SentTransfers::new(options.resend_bytes_max)),
+        resend_budget: Mutex::default(),
+        reassembly: Mutex::new(Reassembly {
             assembler: Assembler::new(options.limits, resend_after_ms),
-            watched: false,
+            has_task: false,
         }),
-        inbox: Inbox::new(options.inbox_bytes_max),
+        backlog: InboundBacklog::new(options.inbound_bytes_max),
         connected: AtomicBool::new(false),
         bytes_up: AtomicU64::new(0),
         bytes_down: AtomicU64::new(0),
@@ -64,8 +64,8 @@ pub(crate) fn start(options: LinkOptions) -> Result<(Outbox, Events), LinkError>
     let (sender, queue) = mpsc::unbounded_channel();
     let driver = Driver {
         event_loop,
-        members,
-        outbox: Outbox { shared: Arc::clone(&shared) },
+        endpoints,
+        publisher: Publisher { state: Arc::clone(&state) },
         events: sender,
         backoff: Backoff::new(&options.client_id),
         subscriptions: options.subscriptions,
@@ -76,31 +76,31 @@ pub(crate) fn start(options: LinkOptions) -> Result<(Outbox, Events), LinkError>
         session_present: false,
         connected_at: None,
     };
-    let outbox = driver.outbox.clone();
+    let publisher = driver.publisher.clone();
     let task = tokio::spawn(driver.run()).abort_handle();
-    shared.driver.get_or_init(|| task);
-    Ok((outbox, Events { broker: options.broker, shared, queue, early: VecDeque::new() }))
+    state.driver.get_or_init(|| task);
+    Ok((publisher, Events { broker: options.broker, state, queue, early: VecDeque::new() }))
 }
 
 struct Driver {
     event_loop: EventLoop,
-    members: Members,
-    outbox: Outbox,
+    endpoints: Endpoints,
+    publisher: Publisher,
     events: UnboundedSender<(LinkEvent, usize)>,
     backoff: Backoff,
     subscriptions: Vec<String>,
-    limits: Limits,
+    limits: MessageLimits,
     silence_max: Duration,
     resend_after: Duration,
-    /// What the broker did not acknowledge before it was lost. rumqttc would throw it away if the broker
-    /// forgot our session.
+    /// Packets that the broker did not acknowledge before the connection was lost. rumqttc would discard them if the
+    /// broker has no session.
     unsent: VecDeque<Request>,
     session_present: bool,
     connected_at: Option<Instant>,
 }
 
-/// Whether the link goes on.
-enum Next {
+/// The next step of the driver.
+enum DriverStep {
     Poll,
     Reconnect(String),
     End,
@@ -109,52 +109,52 @@ enum Next {
 impl Driver {
     async fn run(mut self) {
         loop {
-            // Pings make sure that something happens all the time, unless a write hangs in a dead connection.
+            // Pings cause events all the time, unless a write hangs in a dead connection.
             let next = match time::timeout(self.silence_max, self.event_loop.poll()).await {
                 Ok(Ok(event)) => {
                     let next = self.handle(event);
-                    self.hold_back();
+                    self.apply_backpressure();
                     next
                 }
-                Ok(Err(error)) => Next::Reconnect(describe(&error)),
-                Err(_) => Next::Reconnect("the connection is dead".to_owned()),
+                Ok(Err(error)) => DriverStep::Reconnect(describe(&error)),
+                Err(_) => DriverStep::Reconnect("the connection is dead".to_owned()),
             };
             match next {
-                Next::Poll => {}
-                Next::Reconnect(cause) => {
-                    self.lose(cause);
-                    time::sleep(self.backoff.pause()).await;
+                DriverStep::Poll => {}
+                DriverStep::Reconnect(cause) => {
+                    self.disconnected(cause);
+                    time::sleep(self.backoff.next_delay()).await;
                 }
-                Next::End => break,
+                DriverStep::End => break,
             }
         }
-        self.shared().connected.store(false, Ordering::Relaxed);
-        self.shared().window.close();
+        self.state().connected.store(false, Ordering::Relaxed);
+        self.state().window.close();
     }
 
-    fn shared(&self) -> &Arc<Shared> {
-        &self.outbox.shared
+    fn state(&self) -> &Arc<LinkState> {
+        &self.publisher.state
     }
 
-    fn handle(&mut self, event: Event) -> Next {
+    fn handle(&mut self, event: Event) -> DriverStep {
         match event {
             Event::Incoming(Packet::ConnAck(ack)) => self.resume(ack.session_present),
             Event::Incoming(Packet::SubAck(ack)) => return self.subscribed(&ack),
             Event::Incoming(Packet::Publish(packet)) => self.receive(packet),
             Event::Incoming(Packet::PubAck(_)) => {
-                let window = &self.shared().window;
+                let window = &self.state().window;
                 // An acknowledgement too many, by a confused broker, must not widen the window.
                 if window.available_permits() < WINDOW as usize {
                     window.add_permits(1);
                 }
             }
-            Event::Outgoing(rumqttc::Outgoing::Disconnect) => return Next::End,
+            Event::Outgoing(rumqttc::Outgoing::Disconnect) => return DriverStep::End,
             Event::Incoming(_) | Event::Outgoing(_) => {}
         }
-        Next::Poll
+        DriverStep::Poll
     }
 
-    /// The broker answered: subscribe first, then send again what it did not acknowledge.
+    /// Subscribes first, then sends again what the broker did not acknowledge.
     fn resume(&mut self, session_present: bool) {
         self.session_present = session_present;
         self.event_loop.pending = mem::take(&mut self.unsent);
@@ -164,7 +164,7 @@ impl Driver {
             }
         }
         if self.subscriptions.is_empty() {
-            return self.announce();
+            return self.report_connected();
         }
         // Always, for a session that is present may have lost its subscriptions, and for retained messages.
         let filters =
@@ -172,37 +172,37 @@ impl Driver {
         self.event_loop.pending.push_front(Request::Subscribe(Subscribe::new_many(filters)));
     }
 
-    fn subscribed(&mut self, ack: &SubAck) -> Next {
+    fn subscribed(&mut self, ack: &SubAck) -> DriverStep {
         let mut codes = self.subscriptions.iter().zip(&ack.return_codes);
         match codes.find(|(_, code)| **code == SubscribeReasonCode::Failure) {
-            Some((filter, _)) => Next::Reconnect(format!(
+            Some((filter, _)) => DriverStep::Reconnect(format!(
                 "the broker refuses the subscription to {filter}; check its access rules"
             )),
             None => {
-                self.announce();
-                Next::Poll
+                self.report_connected();
+                DriverStep::Poll
             }
         }
     }
 
-    fn announce(&mut self) {
+    fn report_connected(&mut self) {
         self.connected_at = Some(Instant::now());
-        self.shared().connected.store(true, Ordering::Relaxed);
+        self.state().connected.store(true, Ordering::Relaxed);
         self.deliver(LinkEvent::Connected { session_present: self.session_present }, 0);
     }
 
-    fn lose(&mut self, cause: String) {
-        // What was not acknowledged on this connection will be sent again on the next.
+    fn disconnected(&mut self, cause: String) {
+        // Packets not acknowledged on this connection will be delivered again on the next.
         self.event_loop.state.manual_acks = false;
-        self.shared().inbox.forget_held();
+        self.state().backlog.drop_postponed();
         self.event_loop.clean();
-        // What arrived before the loss and was not handled yet.
+        // Packets that arrived before and were not handled yet.
         while let Some(event) = self.event_loop.state.events.pop_front() {
             self.handle(event);
         }
-        self.shared().connected.store(false, Ordering::Relaxed);
+        self.state().connected.store(false, Ordering::Relaxed);
         // A connection that breaks at once, again and again, is no success.
-        if self.connected_at.take().is_some_and(|since| since.elapsed() > backoff::STABLE) {
+        if self.connected_at.take().is_some_and(|since| since.elapsed() > backoff::STABLE_AFTER) {
             self.backoff.reset();
         }
 
@@ -214,52 +214,52 @@ impl Driver {
             packets.insert(place, Request::Publish(Publish { pkid: 0, ..packet }));
         }
         self.unsent.append(&mut packets);
-        // Another member of the cluster may be there.
-        self.event_loop.mqtt_options = self.members.next();
-        self.deliver(LinkEvent::Lost { cause }, 0);
+        // Another member of the cluster may be reachable.
+        self.event_loop.mqtt_options = self.endpoints.next();
+        self.deliver(LinkEvent::Disconnected { cause }, 0);
     }
 
-    /// Stops acknowledging while the program does not keep up, and makes good for it afterwards.
-    fn hold_back(&mut self) {
-        let shared = Arc::clone(self.shared());
+    /// Stops acknowledging while the program does not keep up; acknowledges afterwards.
+    fn apply_backpressure(&mut self) {
+        let state = Arc::clone(self.state());
         // rumqttc reads and acknowledges several packets at a time: they are handled as they were read.
         if self.event_loop.state.events.is_empty() {
-            self.event_loop.state.manual_acks = shared.inbox.full();
+            self.event_loop.state.manual_acks = state.backlog.is_full();
         }
-        shared.inbox.release(&shared.client);
+        state.backlog.acknowledge(&state.client);
     }
 
     fn receive(&mut self, packet: Publish) {
-        let shared = Arc::clone(self.shared());
+        let state = Arc::clone(self.state());
         let bytes = packet.payload.len();
-        shared.bytes_down.fetch_add(bytes as u64, Ordering::Relaxed);
+        state.bytes_down.fetch_add(bytes as u64, Ordering::Relaxed);
         if self.event_loop.state.manual_acks && packet.qos == QoS::AtLeastOnce {
-            shared.inbox.hold(packet.pkid);
+            state.backlog.postpone(packet.pkid);
         }
-        // Nothing: somebody removed a retained message.
+        // An empty payload removes a retained message.
         if bytes == 0 {
             return;
         }
         let retained = packet.retain;
         let bytes_max = self.limits.message_bytes_max;
-        // No message within the limit has so long a packet, however it is cut: it is not even looked at.
+        // No message within the limit has so long a packet, however it is cut: it is not parsed.
         if bytes > bytes_max.saturating_add(PACKET_OVERHEAD_BYTES) {
             return self.malformed(packet.topic, retained, ChunkError::TooLong { bytes, bytes_max }.into());
         }
-        let mut receiving = locked(&shared.receiving);
-        match receiving.assembler.accept(&packet.topic, &packet.payload, shared.now_ms()) {
+        let mut reassembly = locked(&state.reassembly);
+        match reassembly.assembler.accept(&packet.topic, &packet.payload, state.now_ms()) {
             Ok(None) => {
-                if !mem::replace(&mut receiving.watched, true) {
-                    tokio::spawn(ask_for_missing(self.outbox.clone(), self.resend_after));
+                if !mem::replace(&mut reassembly.has_task, true) {
+                    tokio::spawn(request_missing(self.publisher.clone(), self.resend_after));
                 }
             }
             Ok(Some(message)) => match envelope::decode(&message, &self.limits) {
                 Ok(Message::Order(Order::Resend(missing)) | Message::Answer(Answer::Resend(missing))) => {
-                    self.serve(&packet.topic, missing);
+                    self.resend(&packet.topic, missing);
                 }
                 Ok(decoded) => {
-                    let heard = LinkEvent::Message { topic: packet.topic, message: decoded, retained };
-                    self.deliver(heard, message.len());
+                    let event = LinkEvent::Message { topic: packet.topic, message: decoded, retained };
+                    self.deliver(event, message.len());
                 }
                 Err(error) => self.malformed(packet.topic, retained, error.into()),
             },
@@ -267,55 +267,55 @@ impl Driver {
         }
     }
 
-    fn malformed(&self, topic: String, retained: bool, error: Malformed) {
+    fn malformed(&self, topic: String, retained: bool, error: MessageError) {
         let bytes = topic.len();
         self.deliver(LinkEvent::Malformed { topic, retained, error }, bytes);
     }
 
     fn deliver(&self, event: LinkEvent, bytes: usize) {
-        // Counted with what an empty message costs, so that many of them fill the inbox too.
+        // The size of an event counts too, so that many empty messages fill the backlog.
         let bytes = bytes + size_of::<LinkEvent>();
-        self.shared().inbox.add(bytes);
-        // If nobody listens any more, the task is about to be ended.
+        self.state().backlog.add(bytes);
+        // If the receiver is dropped, this task is about to be aborted.
         let _ended = self.events.send((event, bytes));
     }
 
-    fn serve(&self, topic: &str, missing: Missing) {
-        let Some((topic, _)) = resend::opposite(topic) else { return };
-        let Ok(courier) = Arc::clone(&self.shared().couriers).try_acquire_owned() else { return };
-        let outbox = self.outbox.clone();
+    fn resend(&self, topic: &str, missing: MissingChunks) {
+        let Some((topic, _)) = resend::reply_topic(topic) else { return };
+        let Ok(permit) = Arc::clone(&self.state().resends).try_acquire_owned() else { return };
+        let publisher = self.publisher.clone();
         tokio::spawn(async move {
             // An error means that the link is closed.
-            let _closed = outbox.resend(&topic, &missing).await;
-            drop(courier);
+            let _closed = publisher.resend(&topic, &missing).await;
+            drop(permit);
         });
     }
 }
 
-/// Looks after unfinished transfers until there are none.
-async fn ask_for_missing(outbox: Outbox, patience: Duration) {
+/// Requests the missing chunks of incomplete transfers until there are none.
+async fn request_missing(publisher: Publisher, resend_after: Duration) {
     loop {
-        time::sleep(patience / 2).await;
-        if outbox.shared.window.is_closed() {
+        time::sleep(resend_after / 2).await;
+        if publisher.state.window.is_closed() {
             return;
         }
-        // Nobody can answer while the broker is away.
-        if !outbox.connected() {
+        // Nobody can answer while the link is disconnected.
+        if !publisher.connected() {
             continue;
         }
         let overdue = {
-            let mut receiving = locked(&outbox.shared.receiving);
-            let overdue = receiving.assembler.overdue(outbox.shared.now_ms());
-            receiving.watched = receiving.assembler.waiting();
-            if !receiving.watched {
+            let mut reassembly = locked(&publisher.state.reassembly);
+            let overdue = reassembly.assembler.overdue(publisher.state.now_ms());
+            reassembly.has_task = reassembly.assembler.has_incomplete();
+            if !reassembly.has_task {
                 return;
             }
             overdue
         };
         for (topic, missing) in overdue {
             if let Some((topic, message)) = resend::request(&topic, missing) {
-                // An error means that the link is closed, which is seen above.
-                let _closed = outbox.publish(&topic, &message, false).await;
+                // An error means that the link is closed, which is checked above.
+                let _closed = publisher.publish(&topic, &message, false).await;
             }
         }
     }
@@ -325,7 +325,7 @@ fn has_packet_id(request: &Request) -> bool {
     matches!(request, Request::Publish(packet) if packet.pkid != 0)
 }
 
-/// rumqttc's errors in words that help.
+/// rumqttc's errors as sentences for operators.
 fn describe(error: &ConnectionError) -> String {
     match error {
         ConnectionError::Io(error) => error.to_string(),

@@ -1,4 +1,4 @@
-//! What comes in.
+//! Events of a link: connection changes and received messages.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -8,45 +8,45 @@ use evenhand_protocol::message::Message;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time;
 
-use crate::shared::Shared;
+use crate::state::LinkState;
 use crate::{Broker, LinkError};
 
-/// What happens on a link.
+/// An event of a link.
 #[derive(Debug, Clone, PartialEq)]
 pub enum LinkEvent {
-    /// The broker is there and has granted our subscriptions.
+    /// The broker accepted the connection and granted the subscriptions.
     Connected {
-        /// Whether it still knew us; if not, what others said meanwhile is gone.
+        /// True if the broker still had the session; if not, messages sent meanwhile are lost.
         session_present: bool,
     },
-    /// The broker is away or refuses us; the link goes on trying.
-    Lost {
-        /// Why, for people.
+    /// The connection was lost or refused; the link keeps reconnecting.
+    Disconnected {
+        /// The reason, for people.
         cause: String,
     },
-    /// Somebody said something.
+    /// A message arrived.
     Message {
-        /// Where.
+        /// Its topic.
         topic: String,
-        /// What.
+        /// Its content.
         message: Message,
-        /// Whether the broker had kept it from before our subscription: whoever said it may be gone.
+        /// True if the broker had retained it from before the subscription: its sender may be gone.
         retained: bool,
     },
-    /// Somebody sent bytes that are no message for us.
+    /// Bytes arrived that are no message.
     Malformed {
-        /// Where.
+        /// Their topic.
         topic: String,
-        /// Whether the broker keeps them, so that they come again with every subscription.
+        /// True if the broker retains them, so that they come again with every subscription.
         retained: bool,
-        /// What is wrong with them.
-        error: Malformed,
+        /// The reason.
+        error: MessageError,
     },
 }
 
-/// Why bytes are no message for us.
+/// The reason why received bytes are no message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Malformed {
+pub enum MessageError {
     /// The packet is no chunk, or its message was damaged.
     #[error(transparent)]
     Chunk(#[from] evenhand_protocol::chunk::ChunkError),
@@ -55,8 +55,8 @@ pub enum Malformed {
     Envelope(#[from] evenhand_protocol::envelope::DecodeError),
 }
 
-impl Malformed {
-    /// Whether there is nothing wrong but the length, which is beyond what the receiver takes.
+impl MessageError {
+    /// True if nothing is wrong but the length, which exceeds the receiver's limit.
     pub fn is_too_long(&self) -> bool {
         use evenhand_protocol::chunk::ChunkError;
         use evenhand_protocol::envelope::DecodeError;
@@ -68,18 +68,18 @@ impl Malformed {
     }
 }
 
-/// The receiving side of a link. Dropping it ends the link without a goodbye.
+/// The receiving side of a link. Dropping it ends the link without an MQTT disconnect.
 #[derive(Debug)]
 pub struct Events {
     pub(crate) broker: Broker,
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) state: Arc<LinkState>,
     pub(crate) queue: UnboundedReceiver<(LinkEvent, usize)>,
-    /// What came before the first connection was complete; read before the queue.
+    /// Events that arrived before the first connection was complete; returned before those of the queue.
     pub(crate) early: VecDeque<LinkEvent>,
 }
 
 impl Events {
-    /// The next event; none when the link is closed. Safe to use in `select!`.
+    /// The next event; none once the link is closed. Cancellation safe.
     pub async fn next(&mut self) -> Option<LinkEvent> {
         if let Some(event) = self.early.pop_front() {
             return Some(event);
@@ -89,16 +89,16 @@ impl Events {
 
     async fn next_in_queue(&mut self) -> Option<LinkEvent> {
         let (event, bytes) = self.queue.recv().await?;
-        self.shared.inbox.remove(bytes);
-        self.shared.inbox.release(&self.shared.client);
+        self.state.backlog.remove(bytes);
+        self.state.backlog.acknowledge(&self.state.client);
         Some(event)
     }
 
-    /// Waits until the broker is there for the first time; [`Events::next`] then begins with `Connected`.
+    /// Waits until the link is connected for the first time; [`Events::next`] then begins with `Connected`.
     ///
-    /// A program that is started by hand uses this to say at once what is wrong.
-    pub async fn first_connection(&mut self, within: Duration) -> Result<(), LinkError> {
-        let mut cause = format!("no answer within {within:?}");
+    /// A program that is started by hand reports a wrong address at once this way.
+    pub async fn first_connection(&mut self, timeout: Duration) -> Result<(), LinkError> {
+        let mut cause = format!("no answer within {timeout:?}");
         let connected = async {
             loop {
                 match self.next_in_queue().await {
@@ -106,15 +106,15 @@ impl Events {
                         self.early.push_front(event);
                         break Ok(());
                     }
-                    Some(LinkEvent::Lost { cause: latest }) => cause = latest,
-                    // A broker that knows us may deliver before it confirms our subscriptions.
+                    Some(LinkEvent::Disconnected { cause: latest }) => cause = latest,
+                    // A broker that has the session may deliver before it confirms the subscriptions.
                     Some(event) => self.early.push_back(event),
                     None => break Err(LinkError::Closed),
                 }
             }
         };
-        match time::timeout(within, connected).await {
-            Ok(outcome) => outcome,
+        match time::timeout(timeout, connected).await {
+            Ok(connected) => connected,
             Err(_) => Err(LinkError::Unreachable { broker: self.broker.to_string(), cause }),
         }
     }
@@ -122,6 +122,6 @@ impl Events {
 
 impl Drop for Events {
     fn drop(&mut self) {
-        self.shared.end();
+        self.state.end();
     }
 }

@@ -1,52 +1,77 @@
 //! The MQTT link that nodes and coordinators share.
 //!
-//! [`Link::connect`] starts one task that keeps the connection to a broker: it connects, subscribes,
-//! reconnects with growing pauses, cuts messages into chunks and puts them together again, and asks for
-//! chunks that got lost. What comes in is read from [`Events`]; what goes out is given to an [`Outbox`], or to a
-//! [`Post`] by those who cannot wait.
+//! [`Link::connect`] starts one task that maintains the connection to a broker: it connects, subscribes, reconnects with
+//! exponential backoff, cuts messages into chunks and reassembles them, and requests lost chunks. Received messages are read
+//! from [`Events`]; messages are sent by a [`Publisher`], or by a [`BackgroundPublisher`] for callers that cannot wait.
 //!
-//! Both directions are bounded and cannot block each other. [`Outbox::publish`] waits while the broker
+//! Both directions are bounded and cannot block each other. [`Publisher::publish`] waits while the broker
 //! has not acknowledged a window of packets. If the program is slow to read its events, the link stops
-//! acknowledging, so that the broker holds back; it keeps the connection alive meanwhile, and goes on
-//! sending.
+//! acknowledging, so that the broker stops sending; the connection stays alive meanwhile, and the link continues to
+//! send.
+//!
+//! ```no_run
+//! use std::time::Duration;
+//!
+//! use evenhand_link::{Broker, Link, LinkEvent, LinkOptions};
+//! use evenhand_protocol::message::{Answer, Message};
+//!
+//! # async fn node() -> Result<(), Box<dyn std::error::Error>> {
+//! let options = LinkOptions {
+//!     subscriptions: vec!["evenhand/v1/town/node/meter-7/task".into()],
+//!     ..LinkOptions::new(Broker::parse("mqtt://127.0.0.1")?, "evenhand-town-meter-7")
+//! };
+//! let (publisher, mut events) = Link::connect(options)?;
+//! events.first_connection(Duration::from_secs(10)).await?;
+//! let message = Message::Answer(Answer::NeedWeights { round: 3 });
+//! publisher.publish("evenhand/v1/town/node/meter-7/update", &message, false).await?;
+//! while let Some(event) = events.next().await {
+//!     match event {
+//!         LinkEvent::Connected { .. } => println!("connected to broker"),
+//!         LinkEvent::Disconnected { cause } => println!("disconnected from broker: {cause}"),
+//!         LinkEvent::Message { topic, message, .. } => println!("{topic}: {message:?}"),
+//!         LinkEvent::Malformed { topic, error, .. } => println!("{topic}: {error}"),
+//!     }
+//! }
+//! # Ok(())
+//! # }
+//! ```
 #![forbid(unsafe_code)]
 
+mod background;
 mod backoff;
 mod broker;
 mod driver;
+mod endpoints;
 mod error;
 mod events;
-mod members;
 mod options;
-mod outbox;
-mod post;
+mod publisher;
 mod resend;
-mod shared;
+mod state;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod tls;
 
+pub use background::{BackgroundPublisher, OutboundQueue};
 pub use broker::{Broker, BrokerError};
+pub use endpoints::rumqttc_options;
 pub use error::LinkError;
-pub use events::{Events, LinkEvent, Malformed};
-pub use members::plain_options;
-pub use options::{LinkOptions, Outgoing};
-pub use outbox::{Outbox, Traffic};
-pub use post::{Post, Queue};
+pub use events::{Events, LinkEvent, MessageError};
+pub use options::{LinkOptions, OutboundMessage};
+pub use publisher::{Publisher, Traffic};
 pub use tls::{Tls, TlsError, TlsFiles};
 
-/// Where links come from.
+/// The constructor of links.
 #[derive(Debug)]
 pub struct Link;
 
 impl Link {
     /// Starts a link on the current tokio runtime.
     ///
-    /// It lives until [`Outbox::close`] says goodbye, or until its [`Events`] are dropped, which the
-    /// broker takes for a lost client and answers with the last will. An error means that the options
-    /// cannot work; a broker that is away is none, for the link goes on trying
-    /// (see [`Events::first_connection`]).
-    pub fn connect(options: LinkOptions) -> Result<(Outbox, Events), LinkError> {
+    /// It lives until [`Publisher::close`], or until its [`Events`] are dropped, which the broker takes for a lost client and
+    /// answers with the will. An error means that the options cannot work; an unreachable broker is none, for the link keeps
+    /// reconnecting (see [`Events::first_connection`]).
+    pub fn connect(options: LinkOptions) -> Result<(Publisher, Events), LinkError> {
         driver::start(options)
     }
 }

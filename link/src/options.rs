@@ -1,50 +1,64 @@
-//! What a link needs to know.
+//! Options of a link.
 
 use std::time::Duration;
 
 use evenhand_protocol::chunk;
-use evenhand_protocol::limits::Limits;
+use evenhand_protocol::limits::MessageLimits;
 use evenhand_protocol::message::Message;
 
 use crate::{Broker, Tls};
 
-/// A message and where it goes.
+/// A message to be published.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Outgoing {
+pub struct OutboundMessage {
     /// The topic.
     pub topic: String,
-    /// What is said there.
+    /// The content.
     pub message: Message,
-    /// Whether the broker keeps it for those who come later.
+    /// True if the broker retains it for later subscribers.
     pub retain: bool,
 }
 
-/// How to link up. [`LinkOptions::new`] fills in what rarely changes.
+/// Options of a link; [`LinkOptions::new`] fills in what rarely changes.
+///
+/// ```
+/// use evenhand_link::{Broker, LinkOptions};
+///
+/// let broker = Broker::parse("mqtt://meter-7:secret@broker.example")?;
+/// let options = LinkOptions {
+///     subscriptions: vec!["evenhand/v1/town/node/meter-7/task".into()],
+///     ..LinkOptions::new(broker, "evenhand-town-meter-7")
+/// };
+/// assert_eq!(options.broker.to_string(), "broker.example:1883");
+/// assert!(options.persistent);
+/// # Ok::<(), evenhand_link::BrokerError>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct LinkOptions {
-    /// Whom to connect to.
+    /// The broker to connect to.
     pub broker: Broker,
-    /// How to trust an `mqtts` broker; the system's roots if absent.
+    /// TLS for an `mqtts` broker; the system's root certificates if absent.
     pub tls: Option<Tls>,
-    /// Our name towards the broker; stable, so that it knows us again.
+    /// The MQTT client id; stable, so that the broker finds the session again.
     pub client_id: String,
-    /// What we want to hear: topic filters, subscribed anew at every connection.
+    /// Topic filters, subscribed to on every connection.
     pub subscriptions: Vec<String>,
-    /// What the broker says for us if it loses us.
-    pub will: Option<Outgoing>,
-    /// Whether the broker keeps our session, and what is said meanwhile, while we are away.
+    /// The MQTT will, published by the broker if it loses the client.
+    pub will: Option<OutboundMessage>,
+    /// True if the broker stores the session, and messages for it, while the client is offline.
     pub persistent: bool,
-    /// The largest MQTT payload we send.
+    /// The largest MQTT payload to send.
     pub payload_bytes_max: usize,
-    /// How much others may send us.
-    pub limits: Limits,
-    /// Bytes of messages that may wait to be read before the broker is asked to hold back.
-    pub inbox_bytes_max: usize,
-    /// Bytes of long messages that are kept for those who lost chunks.
-    pub sent_bytes_max: usize,
-    /// How long a message may stay incomplete before its missing chunks are asked for.
+    /// MessageLimits of what others may send.
+    pub limits: MessageLimits,
+    /// Bytes of received messages that may wait to be read; beyond them packets are not acknowledged, so that the broker
+    /// stops sending.
+    pub inbound_bytes_max: usize,
+    /// Bytes of sent messages that are stored for receivers that lost chunks.
+    pub resend_bytes_max: usize,
+    /// Time after which the missing chunks of an incomplete message are requested.
     pub resend_after: Duration,
-    /// How often to show the broker that we live; it misses us after one and a half times that. At least a second.
+    /// The MQTT keep-alive interval; the broker gives the client up after one and a half times that. At least a second.
     pub keep_alive: Duration,
 }
 
@@ -59,10 +73,10 @@ impl LinkOptions {
             will: None,
             persistent: true,
             payload_bytes_max: chunk::PAYLOAD_BYTES_MAX,
-            limits: Limits::default(),
-            inbox_bytes_max: 64 << 20,
-            sent_bytes_max: 64 << 20,
-            resend_after: Duration::from_millis(chunk::PATIENCE_MS),
+            limits: MessageLimits::default(),
+            inbound_bytes_max: 64 << 20,
+            resend_bytes_max: 64 << 20,
+            resend_after: Duration::from_millis(chunk::RESEND_AFTER_MS),
             keep_alive: Duration::from_secs(30),
         }
     }

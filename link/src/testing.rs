@@ -12,7 +12,7 @@ use crate::Broker;
 
 /// A mosquitto on a free loopback port, with its files in a folder of its own; killed when dropped.
 ///
-/// What goes wrong panics with what to do about it: a test without its broker must fail.
+/// Failures panic with the remedy: a test without its broker must fail.
 #[derive(Debug)]
 pub struct Mosquitto {
     folder: TempDir,
@@ -22,12 +22,12 @@ pub struct Mosquitto {
 }
 
 impl Mosquitto {
-    /// Starts one that lets everybody in and keeps nothing on disk.
+    /// Starts one that accepts every client and stores nothing on disk.
     pub fn start() -> Self {
         Self::start_with("allow_anonymous true\n", false)
     }
 
-    /// Starts one that keeps sessions and messages over an orderly restart.
+    /// Starts one that stores sessions and messages over an orderly restart.
     pub fn start_persistent() -> Self {
         Self::start_with("allow_anonymous true\npersistence true\n", false)
     }
@@ -44,7 +44,7 @@ impl Mosquitto {
     }
 
     /// As [`Mosquitto::start_in`], with the lines in a file of their own that is included, as Debian's configuration
-    /// includes those in `conf.d`; sessions are kept.
+    /// includes those in `conf.d`; sessions are stored.
     pub fn start_included(folder: TempDir, configuration: &str, encrypted: bool) -> Self {
         let path = folder.path().to_owned();
         std::fs::create_dir(path.join("conf.d")).expect("the folder is writable");
@@ -55,10 +55,10 @@ impl Mosquitto {
         })
     }
 
-    /// Starts one with the configuration that is made of its listener and of its own settings.
+    /// Starts one with the configuration that `configuration` makes of its listener and its own settings.
     fn start_as(folder: TempDir, encrypted: bool, configuration: impl Fn(&str, &str) -> String) -> Self {
         let mut broker = Self { folder, port: 0, encrypted, process: None };
-        // Another program may take the port between our looking and mosquitto's binding: look again then.
+        // Another program may take the port before mosquitto binds it: try another one then.
         while broker.process.is_none() {
             broker.port = free_port();
             let listener = format!("listener {} 127.0.0.1\n", broker.port);
@@ -70,22 +70,22 @@ impl Mosquitto {
         broker
     }
 
-    /// Where it listens.
+    /// Its address.
     pub fn broker(&self) -> Broker {
         Broker::parse(&self.url()).expect("a well-formed address")
     }
 
-    /// Where it listens, as a URL.
+    /// Its address as a URL.
     pub fn url(&self) -> String {
         format!("{}://127.0.0.1:{}", if self.encrypted { "mqtts" } else { "mqtt" }, self.port)
     }
 
-    /// Where its files are.
+    /// The folder of its files.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// Ends it as a crash would.
+    /// Kills it, as a crash would.
     pub fn kill(&mut self) {
         if let Some(mut process) = self.process.take() {
             process.kill().expect("our own child can be killed");
@@ -93,17 +93,17 @@ impl Mosquitto {
         }
     }
 
-    /// Lets it stand still as a hanging machine would: connections stay, answers do not come.
-    pub fn freeze(&self) {
+    /// Suspends the process, as on a hanging machine: connections stay, answers do not come.
+    pub fn suspend(&self) {
         self.signal("-STOP");
     }
 
-    /// Lets a frozen one go on.
-    pub fn thaw(&self) {
+    /// Resumes a suspended process.
+    pub fn resume(&self) {
         self.signal("-CONT");
     }
 
-    /// Ends it in order, so that a persistent one writes down what it holds.
+    /// Stops it in order, so that a persistent one saves its state.
     pub fn stop(&mut self) {
         if let Some(mut process) = self.process.take() {
             let status =
@@ -133,7 +133,7 @@ impl Mosquitto {
         self.folder.path().join("mosquitto.log")
     }
 
-    /// Leaves `process` empty if the port is taken.
+    /// Starts the process; `process` stays empty if the port is taken.
     fn try_start(&mut self) {
         let log = std::fs::File::create(self.log()).expect("the folder is writable");
         // Debian puts mosquitto where a user's PATH may not look.
@@ -151,7 +151,7 @@ impl Mosquitto {
             .expect("mosquitto can be run; install it (Debian: apt-get install mosquitto)");
         let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, self.port);
         while TcpStream::connect(address).is_err() {
-            if process.try_wait().expect("our own child can be asked").is_some() {
+            if process.try_wait().expect("our own child can be polled").is_some() {
                 let log = std::fs::read_to_string(self.log()).unwrap_or_default();
                 assert!(log.contains("Address already in use"), "mosquitto does not start: {log}");
                 return;
@@ -172,7 +172,7 @@ fn in_folder(configuration: &str, folder: &Path) -> String {
     configuration.replace("FOLDER", &folder.display().to_string())
 }
 
-/// A loopback port that nobody uses at the moment.
+/// A loopback port that is free at the moment.
 pub fn free_port() -> u16 {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free loopback port");
     listener.local_addr().expect("a bound listener has an address").port()

@@ -1,4 +1,4 @@
-//! Whom we trust, and how we prove who we are.
+//! TLS: trusted authorities and the client's certificate.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -11,19 +11,19 @@ use rustls::{ClientConfig, RootCertStore};
 /// The PEM files of a TLS configuration.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TlsFiles {
-    /// Certificates of the authorities we trust; the system's if absent.
+    /// Certificates of the trusted authorities; the system's if absent.
     pub ca: Option<PathBuf>,
-    /// Our own certificate, with its chain, for brokers that ask for one.
+    /// The client's certificate, with its chain, for brokers that require one.
     pub certificate: Option<PathBuf>,
     /// The private key of `certificate`.
     pub key: Option<PathBuf>,
 }
 
-/// A TLS configuration that was read and found sound. Cheap to clone: a fleet shares one.
+/// A TLS configuration that was loaded and checked. Cheap to clone: a fleet shares one.
 #[derive(Clone)]
 pub struct Tls(pub(crate) Arc<ClientConfig>);
 
-/// Why TLS cannot be set up.
+/// The reason why TLS cannot be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
     /// A file cannot be read or is not PEM.
@@ -31,7 +31,7 @@ pub enum TlsError {
     File {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The error.
         cause: pem::Error,
     },
     /// A file without a certificate.
@@ -40,7 +40,7 @@ pub enum TlsError {
     /// Certificate without key, or the other way round.
     #[error("a client certificate needs its private key and the other way round; name both files or none")]
     Unpaired,
-    /// The system trusts nobody.
+    /// The system has no root certificates.
     #[error("the system has no usable root certificates; name the broker's CA file")]
     NoSystemRoots,
     /// The certificates cannot be used.
@@ -49,13 +49,13 @@ pub enum TlsError {
 }
 
 impl Tls {
-    /// Reads the files.
+    /// Loads the files.
     pub fn load(files: &TlsFiles) -> Result<Self, TlsError> {
         let roots = match &files.ca {
-            Some(path) => own_roots(path)?,
+            Some(path) => roots_of(path)?,
             None => system_roots()?,
         };
-        // Named here, so that a program needs no process-wide choice of cryptography.
+        // Named here, so that a program needs no process-wide crypto provider.
         let ring = Arc::new(rustls::crypto::ring::default_provider());
         let builder = ClientConfig::builder_with_provider(ring)
             .with_safe_default_protocol_versions()?
@@ -77,7 +77,7 @@ impl fmt::Debug for Tls {
     }
 }
 
-fn own_roots(path: &Path) -> Result<RootCertStore, TlsError> {
+fn roots_of(path: &Path) -> Result<RootCertStore, TlsError> {
     let mut roots = RootCertStore::empty();
     for certificate in certificates(path)? {
         roots.add(certificate)?;

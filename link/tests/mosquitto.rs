@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use evenhand_link::testing::{Mosquitto, free_port};
-use evenhand_link::{Broker, Events, Link, LinkError, LinkEvent, LinkOptions, Outbox, Outgoing};
+use evenhand_link::{Broker, Events, Link, LinkError, LinkEvent, LinkOptions, OutboundMessage, Publisher};
 use evenhand_program::exit::Exit;
 use evenhand_protocol::chunk::{Assembler, Transfer};
 use evenhand_protocol::envelope;
 use evenhand_protocol::identity::Digest;
-use evenhand_protocol::limits::Limits;
-use evenhand_protocol::message::{Answer, Life, Message, Missing, Order, Status};
+use evenhand_protocol::limits::MessageLimits;
+use evenhand_protocol::message::{Answer, Life, Message, MissingChunks, Order, Status};
 use rumqttc::{AsyncClient, Event, EventLoop, MqttOptions, Packet, QoS};
 
 const TASK: &str = "evenhand/v1/f/node/n/task";
@@ -26,10 +26,10 @@ fn options(broker: &Mosquitto, client_id: &str, subscriptions: &[&str]) -> LinkO
     }
 }
 
-async fn linked(options: LinkOptions) -> (Outbox, Events) {
-    let (outbox, mut events) = Link::connect(options).unwrap();
+async fn linked(options: LinkOptions) -> (Publisher, Events) {
+    let (publisher, mut events) = Link::connect(options).unwrap();
     events.first_connection(AMPLE).await.unwrap();
-    (outbox, events)
+    (publisher, events)
 }
 
 /// The next message, whatever happens to the connection meanwhile.
@@ -38,7 +38,7 @@ async fn message(events: &mut Events) -> (String, Message) {
         match events.next().await.unwrap() {
             LinkEvent::Message { topic, message, .. } => return (topic, message),
             LinkEvent::Malformed { topic, error, .. } => panic!("malformed on {topic}: {error}"),
-            LinkEvent::Connected { .. } | LinkEvent::Lost { .. } => {}
+            LinkEvent::Connected { .. } | LinkEvent::Disconnected { .. } => {}
         }
     }
 }
@@ -126,12 +126,12 @@ async fn no_packet_exceeds_the_payload_limit() {
     let (coordinator, _events) = linked(small).await;
     let sent = long_message(10_000);
     coordinator.publish(TASK, &sent, false).await.unwrap();
-    let mut assembler = Assembler::new(Limits::default(), 1);
+    let mut assembler = Assembler::new(MessageLimits::default(), 1);
     loop {
         let packet = next_packet(&mut stranger).await;
         assert!(packet.payload.len() <= 1000);
         if let Some(bytes) = assembler.accept(&packet.topic, &packet.payload, 0).unwrap() {
-            assert_eq!(envelope::decode(&bytes, &Limits::default()), Ok(sent));
+            assert_eq!(envelope::decode(&bytes, &MessageLimits::default()), Ok(sent));
             break;
         }
     }
@@ -168,24 +168,24 @@ async fn an_orderly_restart_of_the_broker_loses_nothing() {
 #[tokio::test]
 async fn what_a_crashed_broker_did_not_acknowledge_is_sent_again() {
     let mut broker = Mosquitto::start();
-    let (outbox, mut events) = linked(options(&broker, "node", &[UPDATE])).await;
+    let (publisher, mut events) = linked(options(&broker, "node", &[UPDATE])).await;
     assert!(!connected(&mut events).await);
     // These reach a broker that does not acknowledge them any more, those after the crash reach none.
-    broker.freeze();
+    broker.suspend();
     for round in 0..10 {
-        outbox.publish(UPDATE, &numbered(round), false).await.unwrap();
+        publisher.publish(UPDATE, &numbered(round), false).await.unwrap();
     }
     broker.kill();
-    while !matches!(events.next().await.unwrap(), LinkEvent::Lost { .. }) {}
+    while !matches!(events.next().await.unwrap(), LinkEvent::Disconnected { .. }) {}
     for round in 10..20 {
-        outbox.publish(UPDATE, &numbered(round), false).await.unwrap();
+        publisher.publish(UPDATE, &numbered(round), false).await.unwrap();
     }
     broker.restart();
     assert!(!connected(&mut events).await, "the broker has forgotten the session");
     for round in 0..20 {
         assert_eq!(number(&message(&mut events).await.1), round, "all of them, in order");
     }
-    outbox.close(AMPLE).await.unwrap();
+    publisher.close(AMPLE).await.unwrap();
 }
 
 #[tokio::test]
@@ -206,7 +206,7 @@ async fn the_will_is_spoken_for_a_lost_node_and_not_for_one_that_left() {
     let broker = Mosquitto::start();
     let (_outbox, mut statuses) = linked(options(&broker, "coordinator", &[STATUS])).await;
     let with_will = |session| LinkOptions {
-        will: Some(Outgoing { topic: STATUS.to_owned(), message: dead(session), retain: true }),
+        will: Some(OutboundMessage { topic: STATUS.to_owned(), message: dead(session), retain: true }),
         ..options(&broker, "node", &[])
     };
     let (leaving, _events) = linked(with_will(1)).await;
@@ -231,16 +231,16 @@ async fn lost_chunks_are_asked_for_and_the_message_completed() {
         client.publish(TASK, QoS::AtLeastOnce, false, transfer.chunk(index).unwrap()).await.unwrap();
     }
     let request = next_packet(&mut stranger).await;
-    let bytes = Assembler::new(Limits::default(), 1)
+    let bytes = Assembler::new(MessageLimits::default(), 1)
         .accept(UPDATE, &request.payload, 0)
         .unwrap()
         .unwrap()
         .into_owned();
-    let missing = match envelope::decode(&bytes, &Limits::default()).unwrap() {
+    let missing = match envelope::decode(&bytes, &MessageLimits::default()).unwrap() {
         Message::Answer(Answer::Resend(missing)) => missing,
         other => panic!("{other:?}"),
     };
-    assert_eq!(missing, Missing { transfer: transfer.id(), chunks: vec![2, 4] });
+    assert_eq!(missing, MissingChunks { transfer: transfer.id(), chunks: vec![2, 4] });
     for index in missing.chunks {
         client.publish(TASK, QoS::AtLeastOnce, false, transfer.chunk(index).unwrap()).await.unwrap();
     }
@@ -265,7 +265,7 @@ async fn chunks_are_sent_again_to_those_who_were_sent_them_and_to_nobody_else() 
 
     let (other, mut stolen) = linked(options(&broker, "other", &[OTHER_TASK])).await;
     let (node, mut tasks) = linked(options(&broker, "node", &[TASK])).await;
-    let wish = Message::Answer(Answer::Resend(Missing {
+    let wish = Message::Answer(Answer::Resend(MissingChunks {
         transfer: transfer.id(),
         chunks: (0..transfer.count()).collect(),
     }));
@@ -287,7 +287,7 @@ async fn a_slow_reader_holds_the_broker_back_and_can_still_send() {
     const MESSAGES: u32 = 200;
     const BYTES: usize = 10_000;
     let broker = Mosquitto::start();
-    let slow = LinkOptions { inbox_bytes_max: 10 * BYTES, ..options(&broker, "slow", &[TASK]) };
+    let slow = LinkOptions { inbound_bytes_max: 10 * BYTES, ..options(&broker, "slow", &[TASK]) };
     let (slow, mut tasks) = linked(slow).await;
     let (quick, mut updates) = linked(options(&broker, "quick", &[UPDATE])).await;
     for _ in 0..MESSAGES {
@@ -343,7 +343,7 @@ async fn a_packet_that_is_too_long_is_refused_and_ends_nothing() {
     publish(&client, true).await;
     while !matches!(stranger.poll().await.unwrap(), Event::Incoming(Packet::PubAck(_))) {}
     let polling = tokio::spawn(async move { while stranger.poll().await.is_ok() {} });
-    let limits = Limits { message_bytes_max: 1000, ..Limits::default() };
+    let limits = MessageLimits { message_bytes_max: 1000, ..MessageLimits::default() };
     let strict = LinkOptions { limits, ..options(&broker, "coordinator", &[STATUS]) };
     let (coordinator, mut statuses) = linked(strict.clone()).await;
     let mut next = async || match statuses.next().await.unwrap() {
@@ -353,7 +353,7 @@ async fn a_packet_that_is_too_long_is_refused_and_ends_nothing() {
             format!("{} {error}", if retained { "kept:" } else { "now:" })
         }
         LinkEvent::Message { .. } => "message".to_owned(),
-        LinkEvent::Lost { cause } => cause,
+        LinkEvent::Disconnected { cause } => cause,
     };
     let too_long = "a message of 300000 bytes exceeds the limit of 1000";
     assert_eq!(next().await, "connected");
@@ -361,7 +361,7 @@ async fn a_packet_that_is_too_long_is_refused_and_ends_nothing() {
     publish(&client, false).await;
     assert_eq!(next().await, format!("now: {too_long}"));
     // The link can have it removed, so that it does not come again.
-    coordinator.sweep(STATUS);
+    coordinator.clear_retained_once(STATUS);
     coordinator.publish(STATUS, &dead(1), false).await.unwrap();
     assert_eq!(next().await, "message");
     let (_later, mut statuses) = linked(LinkOptions { client_id: "later".into(), ..strict }).await;
@@ -380,7 +380,7 @@ async fn a_message_is_not_fetched_again_without_end() {
     let before = coordinator.traffic().bytes_up;
     let transfer = Transfer::new(envelope::encode(&model), 1000).unwrap();
     let (node, _tasks) = linked(options(&broker, "node", &[])).await;
-    let wish = Missing { transfer: transfer.id(), chunks: (0..transfer.count()).collect() };
+    let wish = MissingChunks { transfer: transfer.id(), chunks: (0..transfer.count()).collect() };
     for round in 0..20 {
         node.publish(UPDATE, &Message::Answer(Answer::Resend(wish.clone())), false).await.unwrap();
         node.publish(UPDATE, &numbered(round), false).await.unwrap();
@@ -397,27 +397,27 @@ async fn a_message_is_not_fetched_again_without_end() {
 async fn a_retained_message_must_fit_one_packet() {
     let broker = Mosquitto::start();
     let small = LinkOptions { payload_bytes_max: 1000, ..options(&broker, "node", &[]) };
-    let (outbox, _events) = linked(small.clone()).await;
-    let refused = outbox.publish(STATUS, &long_message(5000), true).await;
-    assert!(matches!(refused, Err(LinkError::NotKeepable { chunks: 6, .. })), "{refused:?}");
-    let will = Some(Outgoing { topic: STATUS.to_owned(), message: long_message(5000), retain: false });
-    assert!(matches!(Link::connect(LinkOptions { will, ..small }), Err(LinkError::NotKeepable { .. })));
-    assert!(matches!(outbox.publish("a/+/b", &numbered(1), false).await, Err(LinkError::Topic(_))));
+    let (publisher, _events) = linked(small.clone()).await;
+    let refused = publisher.publish(STATUS, &long_message(5000), true).await;
+    assert!(matches!(refused, Err(LinkError::RetainedTooLong { chunks: 6, .. })), "{refused:?}");
+    let will = Some(OutboundMessage { topic: STATUS.to_owned(), message: long_message(5000), retain: false });
+    assert!(matches!(Link::connect(LinkOptions { will, ..small }), Err(LinkError::RetainedTooLong { .. })));
+    assert!(matches!(publisher.publish("a/+/b", &numbered(1), false).await, Err(LinkError::InvalidTopic(_))));
 }
 
 #[tokio::test]
 async fn a_broker_that_is_not_there_is_named_with_cause_and_remedy() {
     let address = format!("mqtt://127.0.0.1:{}", free_port());
-    let (outbox, mut events) =
+    let (publisher, mut events) =
         Link::connect(LinkOptions::new(Broker::parse(&address).unwrap(), "node")).unwrap();
     let error = refusal(&mut events).await;
     assert_eq!(error.exit(), Exit::Broker);
     let text = error.to_string();
     assert!(text.starts_with(&format!("cannot reach broker {}: ", &address[7..])), "{text}");
     assert!(text.contains("refused") && text.ends_with("start a broker there"), "{text}");
-    outbox.publish(UPDATE, &numbered(1), false).await.unwrap();
-    let unflushed = outbox.close(Duration::from_millis(10)).await;
-    assert!(matches!(unflushed, Err(LinkError::Unflushed(1))), "{unflushed:?}");
+    publisher.publish(UPDATE, &numbered(1), false).await.unwrap();
+    let unflushed = publisher.close(Duration::from_millis(10)).await;
+    assert!(matches!(unflushed, Err(LinkError::Unacknowledged(1))), "{unflushed:?}");
     assert_eq!(events.next().await, None);
 }
 
@@ -453,13 +453,13 @@ async fn two_hundred_links_live_on_one_thread() {
         let task = format!("evenhand/v1/f/node/{node}/task");
         let link = linked(options(&broker, &format!("node-{node}"), &[&task]));
         tokio::spawn(async move {
-            let (outbox, mut tasks) = link.await;
-            outbox
+            let (publisher, mut tasks) = link.await;
+            publisher
                 .publish(&format!("evenhand/v1/f/node/{node}/update"), &numbered(node), false)
                 .await
                 .unwrap();
             assert_eq!(message(&mut tasks).await.1, numbered(node));
-            outbox.close(AMPLE).await.unwrap();
+            publisher.close(AMPLE).await.unwrap();
         })
     });
     let nodes: Vec<_> = nodes.collect();
@@ -483,16 +483,16 @@ async fn another_member_of_the_cluster_is_tried_when_one_is_away() {
     // Whichever member a client begins with, it finds one that is there.
     for client in ["a", "b", "c", "d", "e"] {
         let options = LinkOptions::new(Broker::parse(&list).unwrap(), client);
-        let (outbox, _events) = linked(options).await;
-        outbox.close(AMPLE).await.unwrap();
+        let (publisher, _events) = linked(options).await;
+        publisher.close(AMPLE).await.unwrap();
     }
     let subscriptions = vec![TASK.to_owned()];
     let options = LinkOptions { subscriptions, ..LinkOptions::new(Broker::parse(&list).unwrap(), "node") };
-    let (outbox, mut events) = linked(options).await;
+    let (publisher, mut events) = linked(options).await;
     one.kill();
     // Only the second is left: what is said there is heard, now or after moving over.
     let (coordinator, _events) = linked(LinkOptions::new(two.broker(), "coordinator")).await;
     coordinator.publish(TASK, &numbered(7), true).await.unwrap();
     assert_eq!(number(&message(&mut events).await.1), 7);
-    outbox.close(AMPLE).await.unwrap();
+    publisher.close(AMPLE).await.unwrap();
 }

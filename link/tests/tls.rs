@@ -63,9 +63,9 @@ async fn refusal(events: &mut Events) -> String {
 #[tokio::test]
 async fn certificates_on_both_sides_are_accepted() {
     let broker = broker();
-    let (outbox, mut events) = Link::connect(options(&broker, "ca", Some("client"))).unwrap();
+    let (publisher, mut events) = Link::connect(options(&broker, "ca", Some("client"))).unwrap();
     events.first_connection(AMPLE).await.unwrap();
-    outbox.close(AMPLE).await.unwrap();
+    publisher.close(AMPLE).await.unwrap();
 }
 
 #[tokio::test]

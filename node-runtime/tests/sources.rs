@@ -10,7 +10,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
 use evenhand_link::testing::Mosquitto;
-use evenhand_link::{Broker, plain_options};
+use evenhand_link::{Broker, rumqttc_options};
 use evenhand_node::reading::{Intake, Position, Reading};
 use evenhand_node::source::modbus::{Modbus, ModbusError, ModbusSettings, Number, Table, WordOrder};
 use evenhand_node::source::mqtt::{Mqtt, MqttSettings};
@@ -189,14 +189,14 @@ fn p1_telegrams_from_a_gateway() {
 
 /// A device that publishes; its connection is served by a thread.
 fn device(broker: &Broker) -> Client {
-    let (client, mut connection) = Client::new(plain_options(broker, None, "plug").unwrap(), 16);
+    let (client, mut connection) = Client::new(rumqttc_options(broker, None, "plug").unwrap(), 16);
     std::thread::spawn(move || while let Ok(Ok(_)) = connection.recv() {});
     client
 }
 
 /// Leaves a retained message on the broker: it is there when this returns.
 fn keep(broker: &Broker, topic: &str, payload: &str) {
-    let (client, mut connection) = Client::new(plain_options(broker, None, "keeper").unwrap(), 16);
+    let (client, mut connection) = Client::new(rumqttc_options(broker, None, "keeper").unwrap(), 16);
     client.publish(topic, QoS::AtLeastOnce, true, payload).unwrap();
     while !matches!(connection.recv(), Ok(Ok(Event::Incoming(Packet::PubAck(_))))) {}
 }

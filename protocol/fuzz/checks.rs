@@ -2,16 +2,16 @@
 
 use evenhand_protocol::chunk::Assembler;
 use evenhand_protocol::envelope;
-use evenhand_protocol::limits::Limits;
+use evenhand_protocol::limits::MessageLimits;
 use evenhand_protocol::message::{Answer, Message};
 
-pub(crate) const LIMITS: Limits = Limits {
+pub(crate) const LIMITS: MessageLimits = MessageLimits {
     message_bytes_max: 64 << 10,
     parameters_max: 16 << 10,
     text_bytes_max: 1 << 10,
     chunks_max: 256,
-    open_transfers_max: 4,
-    open_bytes_max: 64 << 10,
+    incomplete_transfers_max: 4,
+    incomplete_bytes_max: 64 << 10,
 };
 
 /// Bytes are refused, or they are a message that survives being encoded again.

@@ -1,7 +1,7 @@
 //! Byte strings and vectors of numbers as single length-prefixed blocks instead of element by element.
 //!
 //! A block is read by copying a slice of the input, so its length is known to be backed by bytes that
-//! really arrived before anything is allocated.
+//! arrived before anything is allocated.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -9,7 +9,7 @@ use core::fmt;
 use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserializer, Serializer};
 
-/// Turns one block into its value.
+/// The visitor that turns one block into its value.
 struct Block<F>(F);
 
 impl<'de, T, F: FnOnce(&[u8]) -> Option<T>> Visitor<'de> for Block<F> {

@@ -1,39 +1,39 @@
-//! From messages to bytes and back: the version first, then the message in postcard.
+//! Encoding of messages: the protocol version, then the message in postcard.
 
 use alloc::vec::Vec;
 
 use crate::codec::EncodedUpdate;
-use crate::limits::Limits;
-use crate::message::{Answer, Birth, Life, Message, Missing, Order, Status};
+use crate::limits::MessageLimits;
+use crate::message::{Answer, Birth, Life, Message, MissingChunks, Order, Status};
 
-/// The version this program speaks; it changes when the messages do.
+/// The protocol version of this program; it changes when the messages do.
 pub const VERSION: u16 = 1;
 
-/// Why bytes are not a message for us.
+/// The reason why bytes cannot be decoded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
-    /// The sender speaks another version.
+    /// The sender uses another version.
     #[error("the message is in protocol version {theirs}, this program speaks {ours}; update the older side")]
     Version {
-        /// What the sender speaks.
+        /// The sender's version.
         theirs: u16,
-        /// What we speak.
+        /// This program's version.
         ours: u16,
     },
     /// A length exceeds what the receiver allows.
     #[error("{what}: {length} exceeds the limit of {limit}")]
     TooLong {
-        /// What is too long.
+        /// The part that is too long.
         what: &'static str,
-        /// How long it is.
+        /// Its length.
         length: usize,
-        /// How long it may be.
+        /// The length allowed.
         limit: usize,
     },
     /// The bytes are no message.
     #[error("the bytes are no message of this version")]
     Malformed,
-    /// A whole message, and then more.
+    /// A whole message, followed by more bytes.
     #[error("{0} bytes follow the end of the message")]
     Trailing(usize),
 }
@@ -43,11 +43,11 @@ pub fn encode(message: &Message) -> Vec<u8> {
     postcard::to_allocvec(&(VERSION, message)).expect("messages hold nothing that postcard cannot write")
 }
 
-/// The message in `bytes`, if it keeps within `limits`.
+/// The message in `bytes`, if it is within `limits`.
 ///
 /// Everything of variable length is a block or a text that lies in `bytes` as a whole, so decoding
 /// allocates a small multiple of `bytes.len()` at most, whatever the bytes claim.
-pub fn decode(bytes: &[u8], limits: &Limits) -> Result<Message, DecodeError> {
+pub fn decode(bytes: &[u8], limits: &MessageLimits) -> Result<Message, DecodeError> {
     within("bytes of a message", bytes.len(), limits.message_bytes_max)?;
     let (theirs, body) = postcard::take_from_bytes::<u16>(bytes).map_err(|_| DecodeError::Malformed)?;
     if theirs != VERSION {
@@ -65,8 +65,8 @@ fn within(what: &'static str, length: usize, limit: usize) -> Result<(), DecodeE
     if length <= limit { Ok(()) } else { Err(DecodeError::TooLong { what, length, limit }) }
 }
 
-/// Checks every length that the message's own types leave open.
-fn check(message: &Message, limits: &Limits) -> Result<(), DecodeError> {
+/// Checks every length that the types of the message do not bound.
+fn check(message: &Message, limits: &MessageLimits) -> Result<(), DecodeError> {
     match message {
         Message::Status(Status { session: _, life: Life::Born(Birth { token, software, .. }) }) => {
             within("bytes of a token", token.as_ref().map_or(0, |token| token.len()), limits.text_bytes_max)?;
@@ -79,7 +79,7 @@ fn check(message: &Message, limits: &Limits) -> Result<(), DecodeError> {
         Message::Order(Order::Resend(missing)) | Message::Answer(Answer::Resend(missing)) => {
             check_missing(missing, limits)
         }
-        // An ONNX file is bounded by the message itself; the rest has no open lengths.
+        // An ONNX file is bounded by the message itself; the rest has no variable lengths.
         Message::Order(Order::Graph { .. } | Order::Refused { .. })
         | Message::Answer(Answer::Decline { .. } | Answer::NeedGraph(_) | Answer::NeedWeights { .. })
         | Message::Status(Status { life: Life::Dead, .. })
@@ -88,10 +88,10 @@ fn check(message: &Message, limits: &Limits) -> Result<(), DecodeError> {
     }
 }
 
-fn check_update(update: &EncodedUpdate, limits: &Limits) -> Result<(), DecodeError> {
+fn check_update(update: &EncodedUpdate, limits: &MessageLimits) -> Result<(), DecodeError> {
     within("entries of an update", update.entries(), limits.parameters_max)
 }
 
-fn check_missing(missing: &Missing, limits: &Limits) -> Result<(), DecodeError> {
+fn check_missing(missing: &MissingChunks, limits: &MessageLimits) -> Result<(), DecodeError> {
     within("missing chunks", missing.chunks.len(), usize::from(limits.chunks_max))
 }

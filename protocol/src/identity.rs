@@ -1,4 +1,4 @@
-//! Names and digests: who is meant, and which bytes are meant.
+//! Names of nodes and federations, and digests of content.
 
 use alloc::string::String;
 use core::fmt;
@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 /// The longest name of a node or a federation, in bytes.
 pub const NAME_BYTES_MAX: usize = 64;
 
-/// Why a name was refused.
+/// The reason why a name is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
     /// The name has no characters or too many.

@@ -1,12 +1,11 @@
-//! How much foreign bytes may ask of us.
+//! MessageLimits of received messages.
 
-/// Upper bounds that a receiver sets before it looks at foreign bytes.
+/// Upper bounds that a receiver sets before it parses bytes of others.
 ///
 /// A message that exceeds one of them is refused with an error that names it. The defaults suit the
-/// models that are shipped; a small node lowers them, a federation with a large model raises them on
-/// both sides.
+/// shipped models; a small node lowers them, a federation with a large model raises them on both sides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct MessageLimits {
     /// Bytes of one encoded message, all its chunks together.
     pub message_bytes_max: usize,
     /// Entries of one vector of weights or of one update.
@@ -15,22 +14,22 @@ pub struct Limits {
     pub text_bytes_max: usize,
     /// Chunks of one message.
     pub chunks_max: u16,
-    /// Unfinished messages of one sender.
-    pub open_transfers_max: usize,
-    /// Bytes of the unfinished messages of all senders together; several times `message_bytes_max`, or long
-    /// messages push each other out.
-    pub open_bytes_max: usize,
+    /// Incomplete messages of one sender.
+    pub incomplete_transfers_max: usize,
+    /// Bytes of the incomplete messages of all senders together; several times `message_bytes_max`, or long
+    /// messages displace each other.
+    pub incomplete_bytes_max: usize,
 }
 
-impl Default for Limits {
+impl Default for MessageLimits {
     fn default() -> Self {
         Self {
             message_bytes_max: 64 << 20,
             parameters_max: 16 << 20,
             text_bytes_max: 1 << 10,
             chunks_max: 16 << 10,
-            open_transfers_max: 4,
-            open_bytes_max: 256 << 20,
+            incomplete_transfers_max: 4,
+            incomplete_bytes_max: 256 << 20,
         }
     }
 }

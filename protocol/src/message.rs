@@ -114,7 +114,7 @@ pub enum Order {
         onnx: Vec<u8>,
     },
     /// Send these chunks of a transfer again.
-    Resend(Missing),
+    Resend(MissingChunks),
     /// An update did not count.
     Refused {
         /// The round it was meant for.
@@ -202,7 +202,7 @@ pub enum Answer {
         round: u32,
     },
     /// Send these chunks of a transfer again.
-    Resend(Missing),
+    Resend(MissingChunks),
 }
 
 /// A node's contribution to one round: Δθᵢ,ₜ.
@@ -289,7 +289,7 @@ impl Refusal {
 
 /// Chunks that did not arrive.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Missing {
+pub struct MissingChunks {
     /// The transfer they belong to.
     pub transfer: TransferId,
     /// Their positions.

@@ -1,7 +1,7 @@
 //! The MQTT topics of a federation.
 //!
-//! The node id is one fixed topic level, so that a broker's access rules can say
-//! "a node may use only what lies under its own name".
+//! The node id is one fixed topic level, so that a broker's access rules can confine a node to the topics under its own
+//! name.
 
 use alloc::{format, string::String};
 
@@ -10,16 +10,16 @@ use crate::identity::{FederationId, NodeId};
 /// First levels of every topic; the version changes when old and new programs could misunderstand each other.
 pub const PREFIX: &str = "evenhand/v1";
 
-/// What a topic under a node's name is for.
+/// The purpose of a topic under a node's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Channel {
-    /// Retained birth, and the last will. Node → coordinator.
+    /// Retained birth, and the will. Node → coordinator.
     Status,
     /// Orders, among them the model for a node that was drawn. Coordinator → node.
     Task,
     /// Updates and other answers. Node → coordinator.
     Update,
-    /// Retained: how the node stands, and why. Coordinator → node.
+    /// Retained: the node's standing, and the reason of the last draw. Coordinator → node.
     Account,
 }
 
@@ -37,7 +37,7 @@ impl Channel {
     }
 }
 
-/// Where the federation describes itself; retained.
+/// The topic of the federation's manifest; retained.
 pub fn manifest(federation: &FederationId) -> String {
     format!("{PREFIX}/{federation}/manifest")
 }
@@ -47,7 +47,7 @@ pub fn node(federation: &FederationId, node: &NodeId, channel: Channel) -> Strin
     format!("{PREFIX}/{federation}/node/{node}/{}", channel.as_str())
 }
 
-/// The filter by which the coordinator hears `channel` from all nodes.
+/// The filter for `channel` of all nodes, to which the coordinator subscribes.
 pub fn every_node(federation: &FederationId, channel: Channel) -> String {
     format!("{PREFIX}/{federation}/node/+/{}", channel.as_str())
 }

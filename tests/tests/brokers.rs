@@ -10,7 +10,9 @@ use evenhand_coordinator::config::{BrokerChoice, Config};
 use evenhand_coordinator::shell::ConnectionOptions;
 use evenhand_fleet::sim::fleet::HouseholdFleet;
 use evenhand_link::testing::Mosquitto;
-use evenhand_link::{Broker, Events, Link, LinkEvent, LinkOptions, Outbox, Tls, TlsFiles, plain_options};
+use evenhand_link::{
+    Broker, Events, Link, LinkEvent, LinkOptions, Publisher, Tls, TlsFiles, rumqttc_options,
+};
 use evenhand_protocol::identity::{Digest, FederationId, NodeId};
 use evenhand_protocol::message::{Answer, Birth, Life, Message, Phase, Status};
 use evenhand_protocol::topic::{self, Channel};
@@ -49,10 +51,10 @@ async fn all_rounds_are_whole(connection: ConnectionOptions, fleet: &HouseholdFl
     nodes.stop().await;
 }
 
-async fn connected(options: LinkOptions) -> (Outbox, Events) {
-    let (outbox, mut events) = Link::connect(options).unwrap();
+async fn connected(options: LinkOptions) -> (Publisher, Events) {
+    let (publisher, mut events) = Link::connect(options).unwrap();
     events.first_connection(PATIENCE).await.unwrap();
-    (outbox, events)
+    (publisher, events)
 }
 
 /// Topics on which something was heard until the federation said that it is finished.
@@ -67,14 +69,14 @@ async fn heard(mut events: Events) -> Vec<String> {
                 }
             }
             LinkEvent::Malformed { topic, .. } => topics.push(topic),
-            LinkEvent::Connected { .. } | LinkEvent::Lost { .. } => {}
+            LinkEvent::Connected { .. } | LinkEvent::Disconnected { .. } => {}
         }
     }
     topics
 }
 
 /// What an intruder says under another's name: a death, a birth that asks for everything again, a wrong answer.
-async fn forge(outbox: &Outbox, fleet: &HouseholdFleet, victim: usize) {
+async fn forge(publisher: &Publisher, fleet: &HouseholdFleet, victim: usize) {
     let name = &fleet.rules.federation.name;
     let victim = &fleet.nodes[victim].id;
     let birth = Birth { graph: None, weights: None, token: None, software: "intruder".into() };
@@ -87,8 +89,8 @@ async fn forge(outbox: &Outbox, fleet: &HouseholdFleet, victim: usize) {
     ];
     for (channel, message) in forged {
         let topic = topic::node(name, victim, channel);
-        outbox.publish(&topic, &message, false).await.unwrap();
-        outbox.publish(&topic, &message, true).await.unwrap();
+        publisher.publish(&topic, &message, false).await.unwrap();
+        publisher.publish(&topic, &message, true).await.unwrap();
     }
 }
 
@@ -110,9 +112,9 @@ async fn run_with_an_intruder(
     let name = &fleet.rules.federation.name;
     nobody_is_thrown_out(&connection, &intruder_options).await;
     let options = LinkOptions { subscriptions: vec!["#".into()], ..intruder_options };
-    let (outbox, events) = connected(options).await;
+    let (publisher, events) = connected(options).await;
     let listening = tokio::spawn(heard(events));
-    forge(&outbox, fleet, 0).await;
+    forge(&publisher, fleet, 0).await;
     let nodes = Houses::start(configs);
     all_rounds_are_whole(connection, fleet, nodes).await;
     // It was there: it heard the manifest. And nothing else.
@@ -134,14 +136,14 @@ async fn nobody_is_thrown_out(connection: &ConnectionOptions, options: &LinkOpti
     events.first_connection(PATIENCE).await.unwrap();
     assert!(matches!(events.next().await, Some(LinkEvent::Connected { .. })));
     for (session, client_id) in [(1, options.client_id.clone()), (2, "another".into())] {
-        let (outbox, _events) = connected(LinkOptions { client_id, ..options.clone() }).await;
+        let (publisher, _events) = connected(LinkOptions { client_id, ..options.clone() }).await;
         let message = Message::Status(Status { session, life: Life::Dead });
-        outbox.publish(&status, &message, false).await.unwrap();
+        publisher.publish(&status, &message, false).await.unwrap();
         match events.next().await.unwrap() {
             LinkEvent::Message { message: heard, .. } => assert_eq!(heard, message),
             other => panic!("{other:?}"),
         }
-        outbox.close(PATIENCE).await.unwrap();
+        publisher.close(PATIENCE).await.unwrap();
     }
     coordinator.close(PATIENCE).await.unwrap();
 }
@@ -158,7 +160,7 @@ fn configured(broker: &Mosquitto) -> ConnectionOptions {
 
 /// Somebody leaves a packet under its own name that is larger than any message of these federations.
 async fn leave_a_long_packet(login: &Broker, topic: &str) {
-    let (client, mut events) = AsyncClient::new(plain_options(login, None, INTRUDER).unwrap(), 10);
+    let (client, mut events) = AsyncClient::new(rumqttc_options(login, None, INTRUDER).unwrap(), 10);
     client.publish(topic, QoS::AtLeastOnce, true, vec![7; 1_000_000]).await.unwrap();
     while !matches!(events.poll().await.unwrap(), Event::Incoming(Packet::PubAck(_))) {}
 }
@@ -170,18 +172,18 @@ async fn the_coordinator_clears(login: &Broker, topic: &str) {
         persistent: false,
         ..LinkOptions::new(login.clone(), "the coordinator")
     };
-    let (outbox, mut events) = connected(options.clone()).await;
+    let (publisher, mut events) = connected(options.clone()).await;
     assert!(matches!(events.next().await, Some(LinkEvent::Connected { .. })));
     let kept = events.next().await;
     assert!(matches!(kept, Some(LinkEvent::Malformed { retained: true, .. })), "{kept:?}");
-    outbox.sweep(topic);
+    publisher.clear_retained_once(topic);
     let dead = Message::Status(Status { session: 1, life: Life::Dead });
-    outbox.publish(topic, &dead, false).await.unwrap();
+    publisher.publish(topic, &dead, false).await.unwrap();
     assert!(matches!(events.next().await, Some(LinkEvent::Message { .. })));
-    outbox.close(PATIENCE).await.unwrap();
+    publisher.close(PATIENCE).await.unwrap();
     // What it hears first with a new connection is what it says there itself.
-    let (outbox, mut events) = connected(options).await;
-    outbox.publish(topic, &dead, false).await.unwrap();
+    let (publisher, mut events) = connected(options).await;
+    publisher.publish(topic, &dead, false).await.unwrap();
     assert!(matches!(events.next().await, Some(LinkEvent::Connected { .. })));
     let first = events.next().await;
     assert!(matches!(&first, Some(LinkEvent::Message { message, .. }) if *message == dead), "{first:?}");

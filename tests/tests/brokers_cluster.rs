@@ -48,14 +48,14 @@ async fn a_cluster_that_loses_a_member_loses_nothing() {
             .with_credentials(own.as_str(), format!("{own}'s password"));
         let mut options = LinkOptions::new(login, &session);
         options.subscriptions = vec![topic::node(&fleet.rules.federation.name, listened, Channel::Task)];
-        let (outbox, mut events) = Link::connect(options).unwrap();
+        let (publisher, mut events) = Link::connect(options).unwrap();
         let patience = if allowed { PATIENCE } else { Duration::from_secs(3) };
         assert_eq!(
             events.first_connection(patience).await.is_ok(),
             allowed,
             "{own} listens to {listened} as {session}"
         );
-        let _refused = outbox.close(Duration::ZERO).await;
+        let _refused = publisher.close(Duration::ZERO).await;
     }
 
     let broker = Broker::parse(&cluster.url()).unwrap();

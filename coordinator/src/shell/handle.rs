@@ -1,6 +1,6 @@
 //! The handle of a running coordinator.
 
-use evenhand_link::{Outbox, Traffic};
+use evenhand_link::{Publisher, Traffic};
 use tokio::sync::{mpsc, oneshot};
 
 use super::CommandError;
@@ -17,12 +17,12 @@ pub(super) enum RunRequest {
 #[derive(Debug, Clone)]
 pub struct CoordinatorHandle {
     requests: mpsc::UnboundedSender<RunRequest>,
-    outbox: Outbox,
+    publisher: Publisher,
 }
 
 impl CoordinatorHandle {
-    pub(super) fn new(requests: mpsc::UnboundedSender<RunRequest>, outbox: Outbox) -> Self {
-        Self { requests, outbox }
+    pub(super) fn new(requests: mpsc::UnboundedSender<RunRequest>, publisher: Publisher) -> Self {
+        Self { requests, publisher }
     }
 
     /// Passes an operator's command to the federation.
@@ -53,11 +53,11 @@ impl CoordinatorHandle {
 
     /// Payload bytes so far.
     pub fn traffic(&self) -> Traffic {
-        self.outbox.traffic()
+        self.publisher.traffic()
     }
 
     /// True while the link to the broker stands.
     pub fn is_connected(&self) -> bool {
-        self.outbox.connected()
+        self.publisher.connected()
     }
 }

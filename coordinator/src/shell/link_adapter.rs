@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use evenhand_link::{LinkEvent, Outbox, Post};
+use evenhand_link::{BackgroundPublisher, LinkEvent, Publisher};
 use evenhand_protocol::identity::{FederationId, NodeId};
 use evenhand_protocol::message::Message;
 use evenhand_protocol::topic::{self, Channel};
@@ -16,8 +16,8 @@ const CLEARED_MAX: usize = 1000;
 
 /// Sends the federation's messages in order, without making it wait, and converts link events to its inputs.
 pub(super) struct LinkAdapter {
-    post: Post<OutboundQueue>,
-    outbox: Outbox,
+    post: BackgroundPublisher<OutboundQueue>,
+    publisher: Publisher,
     /// Without a connection messages are discarded; the federation repeats them with the next one.
     connected: bool,
     /// Topics whose retained message was cleared.
@@ -25,9 +25,9 @@ pub(super) struct LinkAdapter {
 }
 
 impl LinkAdapter {
-    pub(super) fn new(outbox: Outbox, federation: FederationId) -> Self {
-        let post = Post::open(outbox.clone(), OutboundQueue::new(federation));
-        Self { post, outbox, connected: false, cleared: BTreeSet::new() }
+    pub(super) fn new(publisher: Publisher, federation: FederationId) -> Self {
+        let post = BackgroundPublisher::start(publisher.clone(), OutboundQueue::new(federation));
+        Self { post, publisher, connected: false, cleared: BTreeSet::new() }
     }
 
     /// The federation's input for an event of the link.
@@ -38,9 +38,9 @@ impl LinkAdapter {
                 tracing::info!("connected to broker");
                 Some(Input::LinkRestored)
             }
-            LinkEvent::Lost { cause } => {
+            LinkEvent::Disconnected { cause } => {
                 self.connected = false;
-                self.post.sort(OutboundQueue::clear);
+                self.post.update(OutboundQueue::clear);
                 tracing::warn!(cause, "disconnected from broker");
                 None
             }
@@ -70,7 +70,7 @@ impl LinkAdapter {
     fn clear_retained(&mut self, topic: String, node: &NodeId) {
         if self.cleared.len() < CLEARED_MAX && !self.cleared.contains(&topic) {
             tracing::warn!(topic, "node {node}: clearing a retained message that is too long");
-            self.outbox.sweep(&topic);
+            self.publisher.clear_retained_once(&topic);
             self.cleared.insert(topic);
         }
     }
@@ -78,7 +78,7 @@ impl LinkAdapter {
     /// Queues these messages.
     pub(super) fn send(&self, effects: Vec<Effect>) {
         if self.connected {
-            self.post.sort(|queue| queue.extend(effects));
+            self.post.update(|queue| queue.extend(effects));
         }
     }
 

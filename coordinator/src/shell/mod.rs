@@ -24,8 +24,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use evenhand_link::{Events, Link, LinkEvent, LinkOptions, Outbox, Traffic};
-use evenhand_protocol::limits::Limits;
+use evenhand_link::{Events, Link, LinkEvent, LinkOptions, Publisher, Traffic};
+use evenhand_protocol::limits::MessageLimits;
 use evenhand_protocol::topic::{self, Channel};
 use tokio::sync::mpsc;
 use tokio::task;
@@ -72,7 +72,7 @@ pub struct Coordinator {
     federation: Federation,
     persistence: Box<dyn Persistence>,
     observer: Option<Box<dyn FederationObserver>>,
-    outbox: Outbox,
+    publisher: Publisher,
     events: Events,
     requests: (mpsc::UnboundedSender<RunRequest>, mpsc::UnboundedReceiver<RunRequest>),
 }
@@ -89,11 +89,11 @@ impl Coordinator {
         options.limits = limits(federation.weights().values().len());
         // Retained births come with every subscription; the rest is asked for again.
         options.persistent = false;
-        let (outbox, mut events) = Link::connect(options)?;
+        let (publisher, mut events) = Link::connect(options)?;
         events.first_connection(connection.connect_timeout).await?;
         let requests = mpsc::unbounded_channel();
         let persistence = Box::new(NoPersistence);
-        Ok(Self { federation, persistence, observer: None, outbox, events, requests })
+        Ok(Self { federation, persistence, observer: None, publisher, events, requests })
     }
 
     /// The same, with a persistent state.
@@ -115,7 +115,7 @@ impl Coordinator {
 
     /// The handle that controls it while it runs.
     pub fn handle(&self) -> CoordinatorHandle {
-        CoordinatorHandle::new(self.requests.0.clone(), self.outbox.clone())
+        CoordinatorHandle::new(self.requests.0.clone(), self.publisher.clone())
     }
 
     /// Runs until the federation has finished or failed, or the handle stops it. Every closed round is sent to `rounds`.
@@ -123,11 +123,17 @@ impl Coordinator {
         self,
         rounds: mpsc::UnboundedSender<TimedRound>,
     ) -> Result<StoppedCoordinator, ShellError> {
-        let Self { federation, persistence, observer, outbox, mut events, requests: (_sender, mut requests) } =
-            self;
+        let Self {
+            federation,
+            persistence,
+            observer,
+            publisher,
+            mut events,
+            requests: (_sender, mut requests),
+        } = self;
         let name = federation.rules().federation.name.clone();
         let clock = MonotonicClock::start();
-        let mut adapter = LinkAdapter::new(outbox.clone(), name.clone());
+        let mut adapter = LinkAdapter::new(publisher.clone(), name.clone());
         let membership_log = MembershipLog::new(federation.members());
         let mut stepper = Stepper { federation, persistence, observer, clock, membership_log, rounds };
         // A federation that is over at the start is still announced: it may have been killed before.
@@ -169,9 +175,9 @@ impl Coordinator {
             }
         }
         adapter.close(SHUTDOWN_TIMEOUT).await;
-        let traffic = outbox.traffic();
+        let traffic = publisher.traffic();
         // Nodes that miss the last messages learn the end from the retained manifest.
-        let _unsent = outbox.close(SHUTDOWN_TIMEOUT).await;
+        let _unsent = publisher.close(SHUTDOWN_TIMEOUT).await;
         Ok(StoppedCoordinator { federation: stepper.federation, traffic })
     }
 }
@@ -193,13 +199,13 @@ fn log_command(command: &Command, result: &Result<(), CommandError>) {
 
 /// The limits on one node's messages: an update of twice the model is still answered with a refusal of its length,
 /// anything larger is not even read.
-fn limits(parameters: usize) -> Limits {
+fn limits(parameters: usize) -> MessageLimits {
     let message_bytes_max = 8 * parameters + (64 << 10);
-    let general = Limits::default();
-    Limits {
+    let general = MessageLimits::default();
+    MessageLimits {
         parameters_max: 2 * parameters,
         message_bytes_max,
-        open_bytes_max: general.open_bytes_max.max(4 * message_bytes_max),
+        incomplete_bytes_max: general.incomplete_bytes_max.max(4 * message_bytes_max),
         ..general
     }
 }

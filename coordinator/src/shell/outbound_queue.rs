@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use evenhand_link::{Outgoing, Queue};
+use evenhand_link::{OutboundMessage, OutboundQueue};
 use evenhand_protocol::identity::{FederationId, NodeId};
 use evenhand_protocol::message::{Message, Refusal};
 use evenhand_protocol::topic::{self, Channel};
@@ -53,8 +53,8 @@ impl OutboundQueue {
     }
 }
 
-impl Queue for OutboundQueue {
-    fn next(&mut self) -> Option<Outgoing> {
+impl OutboundQueue for OutboundQueue {
+    fn next(&mut self) -> Option<OutboundMessage> {
         outgoing(self.pop()?, &self.federation)
     }
 }
@@ -77,24 +77,24 @@ fn key(effect: &Effect) -> Option<OutboundKey> {
 }
 
 /// Topic, message and retain flag of an effect; `None` if it is not for the broker.
-fn outgoing(effect: Effect, federation: &FederationId) -> Option<Outgoing> {
+fn outgoing(effect: Effect, federation: &FederationId) -> Option<OutboundMessage> {
     match effect {
         Effect::Manifest { to: None, manifest } => {
             let topic = topic::manifest(federation);
-            Some(Outgoing { topic, message: Message::Manifest(manifest), retain: true })
+            Some(OutboundMessage { topic, message: Message::Manifest(manifest), retain: true })
         }
         // On the node's own topic: a thousand births must not cause a million deliveries.
         Effect::Manifest { to: Some(node), manifest } => {
             let topic = topic::node(federation, &node, Channel::Task);
-            Some(Outgoing { topic, message: Message::Manifest(manifest), retain: false })
+            Some(OutboundMessage { topic, message: Message::Manifest(manifest), retain: false })
         }
         Effect::Account { node, account } => {
             let topic = topic::node(federation, &node, Channel::Account);
-            Some(Outgoing { topic, message: Message::Account(account), retain: true })
+            Some(OutboundMessage { topic, message: Message::Account(account), retain: true })
         }
         Effect::Publish { node, dispatch } => {
             let topic = topic::node(federation, &node, Channel::Task);
-            Some(Outgoing { topic, message: Message::Order(dispatch.order()), retain: false })
+            Some(OutboundMessage { topic, message: Message::Order(dispatch.order()), retain: false })
         }
         Effect::Record(_) | Effect::Persist(_) => None,
     }

@@ -14,7 +14,7 @@ use evenhand_federation::{
     Rules, SavedFederation,
 };
 use evenhand_link::testing::Mosquitto;
-use evenhand_link::{Broker, Link, LinkEvent, LinkOptions, plain_options};
+use evenhand_link::{Broker, Link, LinkEvent, LinkOptions, rumqttc_options};
 use evenhand_protocol::identity::{Digest, FederationId, NodeId};
 use evenhand_protocol::message::{Answer, Life, Message, Order, Phase, Refusal, Status};
 use evenhand_protocol::topic::{self, Channel};
@@ -351,7 +351,7 @@ async fn an_oversized_retained_packet_is_cleared(address: Broker) {
     let mut rules = settings(2);
     rules.federation.rounds = 3;
     let status = topic::node(&rules.federation.name, &NodeId::new("vandal").unwrap(), Channel::Status);
-    let (vandal, mut events) = AsyncClient::new(plain_options(&address, None, "vandal").unwrap(), 10);
+    let (vandal, mut events) = AsyncClient::new(rumqttc_options(&address, None, "vandal").unwrap(), 10);
     vandal.publish(&status, QoS::AtLeastOnce, true, vec![7; 1_000_000]).await.unwrap();
     while !matches!(events.poll().await.unwrap(), Event::Incoming(Packet::PubAck(_))) {}
     let running =

@@ -108,12 +108,12 @@ async fn clear_broker(fleet: &HouseholdFleet, url: &str) {
         let retained: Vec<String> = retained.into_iter().chain([topic::manifest(name)]).collect();
         clearing.spawn(async move {
             let link = LinkOptions { persistent: false, ..config.link_options()? };
-            let (outbox, mut events) = Link::connect(link)?;
+            let (publisher, mut events) = Link::connect(link)?;
             events.first_connection(SHUTDOWN_TIMEOUT).await?;
             for topic in retained {
-                outbox.clear(&topic).await?;
+                publisher.clear_retained(&topic).await?;
             }
-            outbox.close(SHUTDOWN_TIMEOUT).await?;
+            publisher.close(SHUTDOWN_TIMEOUT).await?;
             Ok::<_, SimulationError>(())
         });
     }

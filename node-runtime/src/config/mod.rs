@@ -15,7 +15,7 @@ use evenhand_models::LoadOptions;
 use evenhand_program::config;
 use evenhand_program::log::LogConfig;
 use evenhand_protocol::identity::{Digest, FederationId, NodeId};
-use evenhand_protocol::limits::Limits;
+use evenhand_protocol::limits::MessageLimits;
 use serde::{Deserialize, Serialize};
 
 pub use broker::BrokerSection;
@@ -165,12 +165,12 @@ impl Config {
         Ok(LinkOptions {
             tls,
             payload_bytes_max: section.payload_bytes_max,
-            limits: Limits {
+            limits: MessageLimits {
                 message_bytes_max,
                 // A model that is too large must be understood to be declined; the length of a message bounds it.
                 parameters_max: message_bytes_max / size_of::<f32>(),
-                open_bytes_max: message_bytes_max.saturating_mul(2),
-                ..Limits::default()
+                incomplete_bytes_max: message_bytes_max.saturating_mul(2),
+                ..MessageLimits::default()
             },
             keep_alive: Duration::from_secs(section.keep_alive_s.into()),
             ..LinkOptions::new(broker, client_id)

@@ -1,6 +1,6 @@
 //! What a node says in its log: once, until it is over or something else.
 
-use evenhand_link::Malformed;
+use evenhand_link::MessageError;
 use evenhand_protocol::envelope::DecodeError;
 use evenhand_protocol::identity::{Digest, NodeId};
 
@@ -50,9 +50,9 @@ impl Complaints {
         }
     }
 
-    pub(super) fn malformed(&mut self, topic: &str, error: &Malformed) {
+    pub(super) fn malformed(&mut self, topic: &str, error: &MessageError) {
         let said = match error {
-            Malformed::Envelope(DecodeError::Version { theirs, .. }) => {
+            MessageError::Envelope(DecodeError::Version { theirs, .. }) => {
                 self.version.replace(*theirs) == Some(*theirs)
             }
             _ => std::mem::replace(&mut self.malformed, true),

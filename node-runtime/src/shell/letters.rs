@@ -2,17 +2,17 @@
 
 use std::collections::VecDeque;
 
-use evenhand_link::{Outgoing, Queue};
+use evenhand_link::{OutboundMessage, OutboundQueue};
 
 /// Letters of one connection that wait for a slow broker; then the oldest, which is out of date, is dropped.
 const WAITING: usize = 8;
 
 /// In the order in which they were written.
 #[derive(Debug, Default)]
-pub(super) struct Letters(VecDeque<Outgoing>);
+pub(super) struct Letters(VecDeque<OutboundMessage>);
 
 impl Letters {
-    pub(super) fn push(&mut self, letter: Outgoing) {
+    pub(super) fn push(&mut self, letter: OutboundMessage) {
         if self.0.len() == WAITING {
             tracing::warn!("the broker is too slow; the oldest message that waits is dropped");
             self.0.pop_front();
@@ -26,8 +26,8 @@ impl Letters {
     }
 }
 
-impl Queue for Letters {
-    fn next(&mut self) -> Option<Outgoing> {
+impl OutboundQueue for Letters {
+    fn next(&mut self) -> Option<OutboundMessage> {
         self.0.pop_front()
     }
 }

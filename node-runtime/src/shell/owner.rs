@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use evenhand_link::plain_options;
+use evenhand_link::rumqttc_options;
 use rumqttc::{AsyncClient, ClientError, Event, EventLoop, LastWill, Packet, QoS};
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -33,7 +33,7 @@ impl Owner {
         let topics = Topics { state: format!("{base}/state"), availability: format!("{base}/availability") };
         let (broker, tls) = section.broker.resolve(None)?;
         let mut options =
-            plain_options(&broker, tls.as_ref(), &format!("evenhand-{federation}-{node}-owner"))?;
+            rumqttc_options(&broker, tls.as_ref(), &format!("evenhand-{federation}-{node}-owner"))?;
         options.set_keep_alive(Duration::from_secs(section.broker.keep_alive_s.into()));
         options.set_last_will(LastWill::new(&topics.availability, "offline", QoS::AtLeastOnce, true));
         let (client, events) = AsyncClient::new(options, WAITING);

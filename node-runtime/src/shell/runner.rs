@@ -4,7 +4,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use evenhand_link::{Events, Link, LinkError, LinkEvent, LinkOptions, Outbox, Outgoing, Post};
+use evenhand_link::{
+    BackgroundPublisher, Events, Link, LinkError, LinkEvent, LinkOptions, OutboundMessage, Publisher,
+};
 use evenhand_program::atomic;
 use evenhand_program::notify::ServiceNotifier;
 use evenhand_protocol::identity::{FederationId, NodeId};
@@ -42,9 +44,9 @@ pub(super) struct Runner {
     workshop: Arc<Workshop>,
     state: State,
     feed: Feed,
-    outbox: Outbox,
+    publisher: Publisher,
     events: Events,
-    post: Post<Letters>,
+    post: BackgroundPublisher<Letters>,
     jobs: JoinSet<Done>,
     forecaster: Option<Forecaster>,
     /// The newest forecast that is wanted while another is being made.
@@ -108,12 +110,12 @@ impl Runner {
         let folder = folder.cloned().map(Folder);
         let watchers = Watchers { notify, folder, owner, report, metrics };
         let feed = Feed::start(config, node.window().position())?;
-        let (outbox, events) = Link::connect(link_options(config, &node)?)?;
+        let (publisher, events) = Link::connect(link_options(config, &node)?)?;
         let (id, federation) = (config.node.id.clone(), config.node.federation.clone());
         tracing::info!(node = %id, %federation, session = node.session(), "started");
         watchers.notify.ready();
         Ok(Self {
-            post: Post::open(outbox.clone(), Letters::default()),
+            post: BackgroundPublisher::start(publisher.clone(), Letters::default()),
             complaints: Complaints::new(id.clone(), &node),
             id,
             federation,
@@ -121,7 +123,7 @@ impl Runner {
             workshop,
             state,
             feed,
-            outbox,
+            publisher,
             events,
             jobs: JoinSet::new(),
             forecaster: Some(Forecaster::default()),
@@ -177,7 +179,7 @@ impl Runner {
         match effect {
             Effect::Publish { channel, message, retain } => {
                 let topic = topic::node(&self.federation, &self.id, channel);
-                self.post.sort(|letters| letters.push(Outgoing { topic, message, retain }));
+                self.post.update(|letters| letters.push(OutboundMessage { topic, message, retain }));
             }
             Effect::FindGraph(digest) => {
                 let workshop = Arc::clone(&self.workshop);
@@ -254,10 +256,10 @@ impl Runner {
         match event {
             LinkEvent::Connected { session_present } => {
                 self.complaints.connected(session_present);
-                self.post.sort(Letters::begin_anew);
+                self.post.update(Letters::begin_anew);
                 Some(Input::Connected)
             }
-            LinkEvent::Lost { cause } => {
+            LinkEvent::Disconnected { cause } => {
                 self.complaints.lost(&cause);
                 Some(Input::Lost)
             }
@@ -281,10 +283,10 @@ impl Runner {
             now_ms: now_ms(),
             node: &self.id,
             federation: &self.federation,
-            connected: self.outbox.connected(),
+            connected: self.publisher.connected(),
             trainings: self.trainings,
             source: self.feed.health(),
-            traffic: self.outbox.traffic(),
+            traffic: self.publisher.traffic(),
         };
         let report = Report::of(&self.node, circumstances);
         if let Some(owner) = &self.watchers.owner {
@@ -310,7 +312,7 @@ impl Runner {
         self.state.save(&self.node).await;
         self.take(Input::Leave).await;
         self.post.close(FAREWELL).await;
-        if let Err(error) = self.outbox.close(FAREWELL).await {
+        if let Err(error) = self.publisher.close(FAREWELL).await {
             tracing::warn!(node = %self.id, %error, "left in a hurry");
         }
         self.write_report().await;
@@ -369,6 +371,6 @@ fn link_options(config: &Config, node: &Node) -> Result<LinkOptions, NodeError> 
     options.subscriptions =
         vec![topic::manifest(federation), of_node(Channel::Task), of_node(Channel::Account)];
     let message = Message::Status(node.farewell());
-    options.will = Some(Outgoing { topic: of_node(Channel::Status), message, retain: true });
+    options.will = Some(OutboundMessage { topic: of_node(Channel::Status), message, retain: true });
     Ok(options)
 }

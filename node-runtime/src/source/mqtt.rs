@@ -2,7 +2,7 @@
 
 use std::sync::mpsc::SyncSender;
 
-use evenhand_link::{Broker, Tls, plain_options};
+use evenhand_link::{Broker, Tls, rumqttc_options};
 use rumqttc::{Client, Connection, ConnectionError, Event, Packet, Publish, QoS};
 use serde::{Deserialize, Serialize};
 
@@ -85,7 +85,7 @@ impl Mqtt {
         client_id: &str,
         position: Position,
     ) -> Result<Self, SourceError> {
-        let mut options = plain_options(broker, tls, client_id)?;
+        let mut options = rumqttc_options(broker, tls, client_id)?;
         // The broker says again what the node could not keep, since it was killed for example.
         options.set_manual_acks(true);
         // What was said while the node was away is of use only with a time of its own.

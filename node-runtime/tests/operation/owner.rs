@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use evenhand_link::plain_options;
+use evenhand_link::rumqttc_options;
 use rumqttc::{AsyncClient, Event, EventLoop, Packet, QoS};
 use serde_json::Value;
 
@@ -18,7 +18,7 @@ struct Listener {
 
 impl Listener {
     async fn connect(broker: &Mosquitto) -> Self {
-        let mut options = plain_options(&broker.broker(), None, "home-assistant").unwrap();
+        let mut options = rumqttc_options(&broker.broker(), None, "home-assistant").unwrap();
         options.set_max_packet_size(1 << 20, 1 << 20);
         let (client, events) = AsyncClient::new(options, 8);
         client.subscribe("homeassistant/#", QoS::AtLeastOnce).await.unwrap();

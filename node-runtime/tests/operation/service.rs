@@ -20,11 +20,11 @@ async fn sigterm_finishes_the_publish_and_leaves() {
     coordinator.update().await;
     coordinator.train(2, &weights, false).await;
     node.wait_for_log("training", 2);
-    broker.freeze();
+    broker.suspend();
     // The graph was asked for, and two updates answered.
     node.wait_for_log("/update", 3);
     node.terminate();
-    broker.thaw();
+    broker.resume();
     assert_eq!(coordinator.update().await.round, 2, "what was begun was finished");
     assert_eq!(coordinator.death().await, session);
     let (ended, log) = node.wait();

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::os::unix::fs::symlink;
 use std::time::Duration;
 
-use evenhand_link::plain_options;
+use evenhand_link::rumqttc_options;
 use evenhand_node::journal;
 use evenhand_node::reading::Intake;
 use evenhand_node::shell::Report;
@@ -21,7 +21,7 @@ use crate::support::coordinator::{Coordinator, train};
 /// Publishes `payload` so often, as a client of its own; all are with the broker when this returns.
 fn publish(broker: &Mosquitto, topic: &str, payload: &[u8], times: usize) {
     let (client, mut connection) =
-        Client::new(plain_options(&broker.broker(), None, "stranger").unwrap(), 64);
+        Client::new(rumqttc_options(&broker.broker(), None, "stranger").unwrap(), 64);
     for _ in 0..times {
         client.publish(topic, QoS::AtLeastOnce, false, payload).unwrap();
     }
@@ -270,7 +270,7 @@ fn listener(broker: &Mosquitto, folder: &Path) -> NodeProcess {
 
 /// Publishes the readings of these steps; all are with the broker when this returns.
 fn meter(broker: &Mosquitto, steps: std::ops::Range<usize>) {
-    let (client, mut connection) = Client::new(plain_options(&broker.broker(), None, "meter").unwrap(), 64);
+    let (client, mut connection) = Client::new(rumqttc_options(&broker.broker(), None, "meter").unwrap(), 64);
     let count = steps.len();
     let acknowledged = std::thread::spawn(move || {
         let acknowledged = |event: &Result<Event, _>| matches!(event, Ok(Event::Incoming(Packet::PubAck(_))));

@@ -1,7 +1,7 @@
 //! A scripted coordinator at the other end of a real broker.
 
 use evenhand_link::testing::Mosquitto;
-use evenhand_link::{Events, Link, LinkEvent, LinkOptions, Outbox};
+use evenhand_link::{Events, Link, LinkEvent, LinkOptions, Publisher};
 use evenhand_models::{LoadOptions, Model, shipped};
 use evenhand_protocol::codec::CodecKind;
 use evenhand_protocol::identity::{Digest, FederationId, NodeId};
@@ -20,7 +20,7 @@ pub(crate) struct Coordinator {
     pub(crate) node: NodeId,
     pub(crate) model: Model,
     onnx: &'static [u8],
-    outbox: Outbox,
+    publisher: Publisher,
     events: Events,
 }
 
@@ -36,10 +36,10 @@ impl Coordinator {
             topic::every_node(&federation, Channel::Status),
             topic::every_node(&federation, Channel::Update),
         ];
-        let (outbox, events) = Link::connect(options).unwrap();
+        let (publisher, events) = Link::connect(options).unwrap();
         let onnx = shipped::ELECTRICITY_RNN;
         let model = Model::load(onnx, &LoadOptions::default()).unwrap();
-        Self { federation, node: NodeId::new("m1").unwrap(), model, onnx, outbox, events }
+        Self { federation, node: NodeId::new("m1").unwrap(), model, onnx, publisher, events }
     }
 
     /// The same coordinator, with another model.
@@ -53,7 +53,7 @@ impl Coordinator {
 
     pub(crate) async fn order(&self, order: Order) {
         let topic = topic::node(&self.federation, &self.node, Channel::Task);
-        self.outbox.publish(&topic, &Message::Order(order), false).await.unwrap();
+        self.publisher.publish(&topic, &Message::Order(order), false).await.unwrap();
     }
 
     pub(crate) async fn announce(&self, round: u32) {
@@ -65,7 +65,7 @@ impl Coordinator {
             round,
         };
         let topic = topic::manifest(&self.federation);
-        self.outbox.publish(&topic, &Message::Manifest(manifest), true).await.unwrap();
+        self.publisher.publish(&topic, &Message::Manifest(manifest), true).await.unwrap();
     }
 
     pub(crate) async fn send_graph(&self) {
@@ -91,7 +91,7 @@ impl Coordinator {
                     }
                 }
                 LinkEvent::Malformed { topic, error, .. } => panic!("{topic}: {error}"),
-                LinkEvent::Connected { .. } | LinkEvent::Lost { .. } => {}
+                LinkEvent::Connected { .. } | LinkEvent::Disconnected { .. } => {}
             }
         }
     }
@@ -141,7 +141,7 @@ impl Coordinator {
     /// Tells the node how it stands.
     pub(crate) async fn tell(&self, account: Account) {
         let topic = topic::node(&self.federation, &self.node, Channel::Account);
-        self.outbox.publish(&topic, &Message::Account(account), true).await.unwrap();
+        self.publisher.publish(&topic, &Message::Account(account), true).await.unwrap();
     }
 }
 

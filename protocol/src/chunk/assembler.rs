@@ -1,4 +1,4 @@
-//! From chunks back to messages, whatever the network and the sender do.
+//! Reassembly of chunks into messages: chunks may be late, repeated, out of order, lost or hostile.
 
 use alloc::borrow::{Cow, ToOwned};
 use alloc::collections::VecDeque;
@@ -8,45 +8,46 @@ use alloc::vec::Vec;
 use core::cmp::Reverse;
 
 use super::{ChunkError, Header, TransferId};
-use crate::limits::Limits;
-use crate::message::Missing;
+use crate::limits::MessageLimits;
+use crate::message::MissingChunks;
 
-/// How long a transfer may stand still before its missing chunks are asked for, unless configured otherwise.
-pub const PATIENCE_MS: u64 = 10_000;
+/// Time without progress after which the missing chunks of a transfer are requested, unless configured otherwise.
+pub const RESEND_AFTER_MS: u64 = 10_000;
 
-/// How often missing chunks are asked for, each time after twice the wait, before the transfer is given up.
+/// Requests for missing chunks, each after twice the wait, before a transfer is dropped.
 const REQUESTS_MAX: u32 = 4;
 
-/// What a held chunk, transfer or sender costs beside its bytes, roughly: many tiny ones must not be free.
+/// Memory of a stored chunk, transfer or sender beside its bytes, roughly: many tiny ones must not be free.
 const OVERHEAD_BYTES: usize = 128;
 
-/// Collects chunks into messages.
+/// Incomplete messages of all senders.
 ///
-/// Time is whatever growing number of milliseconds the caller passes. A sender's newest transfers
-/// supersede its oldest; if all senders together hold too much, those of the sender that announced most are
-/// dropped, so that nobody can push out those who want less.
+/// Time is any growing number of milliseconds that the caller passes. A sender's newest transfers
+/// supersede its oldest; if all senders together take too much memory, those of the sender that announced most bytes are
+/// dropped, so that a sender cannot displace others that need less.
 #[derive(Debug)]
 pub struct Assembler {
-    limits: Limits,
-    patience_ms: u64,
-    senders: BTreeMap<String, Sender>,
+    limits: MessageLimits,
+    resend_after_ms: u64,
+    senders: BTreeMap<String, SenderState>,
     bytes: usize,
-    begun: u64,
+    /// Times a sender without incomplete transfers began one.
+    starts: u64,
 }
 
 #[derive(Debug, Default)]
-struct Sender {
+struct SenderState {
     /// Oldest first.
-    open: VecDeque<Open>,
+    incomplete: VecDeque<IncompleteTransfer>,
     /// The transfer that was completed last: its late chunks are repetitions, not the start of another.
     completed: Option<TransferId>,
     touched_ms: u64,
-    /// When the oldest of them was begun, counted in transfers of all.
-    began: u64,
+    /// Position of its oldest incomplete transfer among the starts of all senders.
+    start: u64,
 }
 
 #[derive(Debug)]
-struct Open {
+struct IncompleteTransfer {
     header: Header,
     chunks: BTreeMap<u16, Vec<u8>>,
     cost: usize,
@@ -54,12 +55,12 @@ struct Open {
     requests: u32,
 }
 
-impl Open {
+impl IncompleteTransfer {
     fn new(header: Header, now_ms: u64) -> Self {
         Self { header, chunks: BTreeMap::new(), cost: OVERHEAD_BYTES, touched_ms: now_ms, requests: 0 }
     }
 
-    /// Holds one more chunk; a repeated one changes nothing, not even the clock.
+    /// Stores one more chunk; a repeated one changes nothing, not even the clock.
     fn add(&mut self, index: u16, part: &[u8], now_ms: u64) {
         if let Entry::Vacant(place) = self.chunks.entry(index) {
             place.insert(part.to_vec());
@@ -68,19 +69,25 @@ impl Open {
         }
     }
 
-    fn missing(&self) -> Missing {
+    fn missing(&self) -> MissingChunks {
         let chunks = (0..self.header.count).filter(|index| !self.chunks.contains_key(index)).collect();
-        Missing { transfer: self.header.transfer, chunks }
+        MissingChunks { transfer: self.header.transfer, chunks }
     }
 }
 
 impl Assembler {
-    /// An assembler that asks for missing chunks after `patience_ms` without progress.
-    pub fn new(limits: Limits, patience_ms: u64) -> Self {
-        Self { limits, patience_ms: patience_ms.max(1), senders: BTreeMap::new(), bytes: 0, begun: 0 }
+    /// An assembler that requests missing chunks after `resend_after_ms` without progress.
+    pub fn new(limits: MessageLimits, resend_after_ms: u64) -> Self {
+        Self {
+            limits,
+            resend_after_ms: resend_after_ms.max(1),
+            senders: BTreeMap::new(),
+            bytes: 0,
+            starts: 0,
+        }
     }
 
-    /// Takes in one packet of `sender`; the message, if this completes one.
+    /// Adds one packet of `sender`; returns the message if this completes one.
     pub fn accept<'p>(
         &mut self,
         sender: &str,
@@ -94,57 +101,63 @@ impl Assembler {
         }
         let from = self.senders.entry(sender.to_owned()).or_insert_with(|| {
             self.bytes += OVERHEAD_BYTES + sender.len();
-            Sender::default()
+            SenderState::default()
         });
         from.touched_ms = now_ms;
         if from.completed == Some(header.transfer) {
-            // A repeated tail is noise; a repetition from the first chunk on was sent on purpose.
+            // A repeated tail is noise; a repetition from the first chunk on was sent deliberately.
             if header.index != 0 {
                 return Ok(None);
             }
             from.completed = None;
         }
 
-        if from.open.is_empty() {
-            self.begun += 1;
-            from.began = self.begun;
+        if from.incomplete.is_empty() {
+            self.starts += 1;
+            from.start = self.starts;
         }
         let before = from.cost();
-        let complete = from.take_in(header, part, now_ms, self.limits.open_transfers_max);
+        let complete = from.add_chunk(header, part, now_ms, self.limits.incomplete_transfers_max);
         self.bytes = self.bytes + from.cost() - before;
         self.drop_largest(now_ms);
         complete.map(|message| verified(header.transfer, Cow::Owned(message))).transpose()
     }
 
-    /// Transfers of `sender` that are not complete, oldest first, and what they lack.
-    pub fn missing(&self, sender: &str) -> Vec<Missing> {
-        self.senders.get(sender).into_iter().flat_map(|from| &from.open).map(Open::missing).collect()
+    /// The missing chunks of the incomplete transfers of `sender`, oldest first.
+    pub fn missing(&self, sender: &str) -> Vec<MissingChunks> {
+        self.senders
+            .get(sender)
+            .into_iter()
+            .flat_map(|from| &from.incomplete)
+            .map(IncompleteTransfer::missing)
+            .collect()
     }
 
-    /// Whether any transfer is not complete.
-    pub fn waiting(&self) -> bool {
-        self.senders.values().any(|from| !from.open.is_empty())
+    /// True if any transfer is incomplete.
+    pub fn has_incomplete(&self) -> bool {
+        self.senders.values().any(|from| !from.incomplete.is_empty())
     }
 
-    /// Transfers that stood still too long: whom to ask, and for what. Call it now and then.
+    /// The requests that are due at `now_ms`: the sender and the missing chunks of each stalled transfer. To be called
+    /// periodically.
     ///
-    /// Each is asked for again after twice the wait; after four requests in vain it is given up.
-    pub fn overdue(&mut self, now_ms: u64) -> Vec<(String, Missing)> {
+    /// Each is requested again after twice the wait; after four requests in vain it is dropped.
+    pub fn overdue(&mut self, now_ms: u64) -> Vec<(String, MissingChunks)> {
         let mut requests = Vec::new();
         for (name, from) in &mut self.senders {
             let before = from.cost();
-            let patience_ms = self.patience_ms;
-            from.open.retain_mut(|open| {
-                let wait_ms = patience_ms.saturating_mul(1 << open.requests);
-                if now_ms.saturating_sub(open.touched_ms) < wait_ms {
+            let resend_after_ms = self.resend_after_ms;
+            from.incomplete.retain_mut(|transfer| {
+                let wait_ms = resend_after_ms.saturating_mul(1 << transfer.requests);
+                if now_ms.saturating_sub(transfer.touched_ms) < wait_ms {
                     return true;
                 }
-                if open.requests == REQUESTS_MAX {
+                if transfer.requests == REQUESTS_MAX {
                     return false;
                 }
-                open.requests += 1;
-                open.touched_ms = now_ms;
-                requests.push((name.clone(), open.missing()));
+                transfer.requests += 1;
+                transfer.touched_ms = now_ms;
+                requests.push((name.clone(), transfer.missing()));
                 true
             });
             self.bytes = self.bytes + from.cost() - before;
@@ -164,16 +177,16 @@ impl Assembler {
         Ok(())
     }
 
-    /// Frees memory at the cost of whoever wants most. Of those who want the same, whoever stood still too long goes first,
-    /// longest first; then whoever began last: if those who are ahead went, or took turns, nobody would finish.
+    /// Frees memory by dropping the sender that announced most bytes. Among equals, stalled senders are dropped first,
+    /// longest stalled first; then those that started last: if those ahead were dropped, or took turns, none would finish.
     fn drop_largest(&mut self, now_ms: u64) {
-        let stalled = |from: &Sender| now_ms.saturating_sub(from.touched_ms) >= self.patience_ms;
-        while self.bytes > self.limits.open_bytes_max {
-            let burden = |(_, from): &(&String, &Sender)| {
-                let silent_since = stalled(from).then_some(Reverse(from.touched_ms));
-                (from.announced(), silent_since, from.began)
+        let stalled = |from: &SenderState| now_ms.saturating_sub(from.touched_ms) >= self.resend_after_ms;
+        while self.bytes > self.limits.incomplete_bytes_max {
+            let priority = |(_, from): &(&String, &SenderState)| {
+                let stalled_since = stalled(from).then_some(Reverse(from.touched_ms));
+                (from.announced(), stalled_since, from.start)
             };
-            let Some(name) = self.senders.iter().max_by_key(burden).map(|(name, _)| name.clone()) else {
+            let Some(name) = self.senders.iter().max_by_key(priority).map(|(name, _)| name.clone()) else {
                 return;
             };
             let cost = self.senders.remove(&name).map_or(0, |from| from.cost());
@@ -182,40 +195,41 @@ impl Assembler {
     }
 }
 
-impl Sender {
-    /// Bytes that its unfinished transfers will have, as it says; never less than what they hold.
+impl SenderState {
+    /// Bytes that the headers of its incomplete transfers announce; never less than what they hold.
     fn announced(&self) -> usize {
-        self.open.iter().map(|open| open.header.total as usize).sum()
+        self.incomplete.iter().map(|transfer| transfer.header.total as usize).sum()
     }
 
-    /// What its unfinished transfers cost.
+    /// Memory of its incomplete transfers.
     fn cost(&self) -> usize {
-        self.open.iter().map(|open| open.cost).sum()
+        self.incomplete.iter().map(|transfer| transfer.cost).sum()
     }
 
-    /// Adds one chunk; the whole message if it was the last.
-    fn take_in(&mut self, header: Header, part: &[u8], now_ms: u64, open_max: usize) -> Option<Vec<u8>> {
-        // The same message cut differently: its sender changed its payload limit and began anew.
-        self.open.retain(|open| {
-            open.header.transfer != header.transfer
-                || (open.header.count, open.header.total) == (header.count, header.total)
+    /// Adds one chunk; returns the message if it was the last.
+    fn add_chunk(&mut self, header: Header, part: &[u8], now_ms: u64, open_max: usize) -> Option<Vec<u8>> {
+        // The same message cut differently: its sender changed its payload limit and started over.
+        self.incomplete.retain(|transfer| {
+            transfer.header.transfer != header.transfer
+                || (transfer.header.count, transfer.header.total) == (header.count, header.total)
         });
-        let position = match self.open.iter().position(|open| open.header.transfer == header.transfer) {
-            Some(position) => position,
-            None => {
-                while self.open.len() >= open_max.max(1) {
-                    self.open.pop_front();
+        let position =
+            match self.incomplete.iter().position(|transfer| transfer.header.transfer == header.transfer) {
+                Some(position) => position,
+                None => {
+                    while self.incomplete.len() >= open_max.max(1) {
+                        self.incomplete.pop_front();
+                    }
+                    self.incomplete.push_back(IncompleteTransfer::new(header, now_ms));
+                    self.incomplete.len() - 1
                 }
-                self.open.push_back(Open::new(header, now_ms));
-                self.open.len() - 1
-            }
-        };
-        let open = &mut self.open[position];
-        open.add(header.index, part, now_ms);
-        if open.chunks.len() < usize::from(header.count) {
+            };
+        let transfer = &mut self.incomplete[position];
+        transfer.add(header.index, part, now_ms);
+        if transfer.chunks.len() < usize::from(header.count) {
             return None;
         }
-        let complete = self.open.remove(position)?;
+        let complete = self.incomplete.remove(position)?;
         self.completed = Some(header.transfer);
         let mut message = Vec::with_capacity(header.total as usize);
         complete.chunks.values().for_each(|chunk| message.extend_from_slice(chunk));

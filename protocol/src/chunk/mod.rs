@@ -1,9 +1,30 @@
-//! Long messages in pieces that every broker accepts.
+//! Chunks of long messages, short enough for every broker.
 //!
-//! A message is named by the first bytes of its digest and cut into chunks of equal length (the last may
-//! be shorter). Each chunk says which transfer it belongs to, where it lies, and how long the whole is, so
-//! chunks may come late, twice or out of order, and a receiver that lost some can ask for just those.
+//! A message is identified by the first bytes of its digest and cut into chunks of equal length (the last may
+//! be shorter). The header of each chunk holds the transfer's id, the chunk's position and the length of the whole, so
+//! chunks may arrive late, twice or out of order, and a receiver that lost some can request just those.
 //! A message that fits is one chunk: about twenty bytes more than the message.
+//!
+//! ```
+//! use evenhand_protocol::chunk::{Assembler, RESEND_AFTER_MS, Transfer};
+//! use evenhand_protocol::limits::MessageLimits;
+//!
+//! let message = vec![7; 5000];
+//! let transfer = Transfer::new(message.clone(), 1000)?;
+//! let mut assembler = Assembler::new(MessageLimits::default(), RESEND_AFTER_MS);
+//! let mut received = None;
+//! for packet in transfer.chunks().filter(|packet| *packet != transfer.chunk(2).unwrap()) {
+//!     received = assembler.accept("meter-7", &packet, 0)?.map(|message| message.into_owned());
+//! }
+//! assert_eq!(received, None);
+//!
+//! // The lost chunk is named; sent again, it completes the message.
+//! let missing = assembler.missing("meter-7").remove(0);
+//! assert_eq!((missing.transfer, missing.chunks), (transfer.id(), vec![2]));
+//! let last = transfer.chunk(2).unwrap();
+//! assert_eq!(assembler.accept("meter-7", &last, 0)?.as_deref(), Some(&message[..]));
+//! # Ok::<(), evenhand_protocol::chunk::ChunkError>(())
+//! ```
 
 mod assembler;
 mod sent;
@@ -13,8 +34,8 @@ use core::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::assembler::{Assembler, PATIENCE_MS};
-pub use self::sent::Sent;
+pub use self::assembler::{Assembler, RESEND_AFTER_MS};
+pub use self::sent::SentTransfers;
 use crate::identity::Digest;
 
 /// The largest payload unless configured otherwise: below the 128 KiB of the strictest big broker.
@@ -26,12 +47,12 @@ pub const PAYLOAD_BYTES_MIN: usize = 64;
 /// The longest header: the id, and three numbers at their widest.
 const HEADER_BYTES_MAX: usize = 16 + 3 + 3 + 5;
 
-/// Names one transfer: the first bytes of the digest of the whole message.
+/// The id of a transfer: the first bytes of the digest of the whole message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct TransferId(pub [u8; 16]);
 
 impl TransferId {
-    /// The name under which `message` travels.
+    /// The id of `message`.
     pub fn of(message: &[u8]) -> Self {
         let mut id = [0; 16];
         id.copy_from_slice(&Digest::of(message).0[..16]);
@@ -39,7 +60,7 @@ impl TransferId {
     }
 }
 
-/// Why a chunk, or a message to be cut into chunks, is refused.
+/// The reason why a chunk, or a message to be cut into chunks, is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ChunkError {
     /// The packet is no chunk.
@@ -56,7 +77,7 @@ pub enum ChunkError {
         /// Bytes allowed.
         bytes_max: usize,
     },
-    /// The message comes in more pieces than allowed.
+    /// The message has more chunks than allowed.
     #[error("a message of {chunks} chunks exceeds the limit of {chunks_max}; raise the payload limit")]
     TooMany {
         /// Chunks of the message.
@@ -64,7 +85,7 @@ pub enum ChunkError {
         /// Chunks allowed.
         chunks_max: usize,
     },
-    /// All chunks are there, but they are not the message that was sent.
+    /// All chunks arrived, but they are not the message that was sent.
     #[error("the assembled message does not have the digest it was sent under")]
     Digest,
 }
@@ -87,7 +108,7 @@ impl Header {
         }
     }
 
-    /// Where the chunk lies in the message; none if no message of this length is cut so.
+    /// The chunk's range of the message; none if no message of this length is cut this way.
     fn range(&self) -> Option<Range<usize>> {
         let (total, count, index) = (self.total as usize, usize::from(self.count), usize::from(self.index));
         if index >= count {
@@ -123,12 +144,12 @@ impl Transfer {
         Ok(Self { id: TransferId::of(&message), message, count })
     }
 
-    /// What the transfer is called.
+    /// The id of the transfer.
     pub fn id(&self) -> TransferId {
         self.id
     }
 
-    /// How many chunks it has; at least one.
+    /// The number of chunks, at least one.
     pub fn count(&self) -> u16 {
         self.count
     }

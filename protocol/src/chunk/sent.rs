@@ -1,4 +1,4 @@
-//! What was sent, for those who ask for chunks again.
+//! Sent transfers, for receivers that request chunks again.
 
 use alloc::borrow::ToOwned;
 use alloc::collections::{BTreeSet, VecDeque};
@@ -6,58 +6,57 @@ use alloc::string::String;
 use alloc::sync::Arc;
 
 use super::{Transfer, TransferId};
-use crate::message::Missing;
+use crate::message::MissingChunks;
 
-/// The latest transfers of more than one chunk, and on which topics each was sent.
+/// The latest transfers of more than one chunk, and the topics each was sent on.
 ///
-/// A request is served only on a topic on which the transfer was sent before: knowing the name of a
-/// transfer gives nobody a model that was not meant for him.
+/// A request is answered only on a topic on which the transfer was sent before: knowing the id of a
+/// transfer gives no node a model that was not sent to it.
 #[derive(Debug)]
-pub struct Sent {
+pub struct SentTransfers {
     bytes_max: usize,
     bytes: usize,
-    kept: VecDeque<Kept>,
+    /// Latest last.
+    transfers: VecDeque<SentTransfer>,
 }
 
 #[derive(Debug)]
-struct Kept {
+struct SentTransfer {
     transfer: Arc<Transfer>,
     topics: BTreeSet<String>,
 }
 
-impl Sent {
-    /// Keeps the latest transfers, `bytes_max` bytes at most.
+impl SentTransfers {
+    /// No transfers yet; the latest will be stored, `bytes_max` bytes at most.
     pub fn new(bytes_max: usize) -> Self {
-        Self { bytes_max, bytes: 0, kept: VecDeque::new() }
+        Self { bytes_max, bytes: 0, transfers: VecDeque::new() }
     }
 
-    /// Notes that `transfer` goes out on `topic`. The same message on many topics is kept once.
-    pub fn note(&mut self, topic: &str, transfer: &Arc<Transfer>) {
+    /// Stores a transfer that is sent on `topic`. The same message on many topics is stored once.
+    pub fn insert(&mut self, topic: &str, transfer: &Arc<Transfer>) {
         if transfer.count() == 1 || transfer.message_bytes() > self.bytes_max {
             return;
         }
-        let mut kept = match self.position(transfer.id()).and_then(|position| self.kept.remove(position)) {
-            Some(kept) => kept,
-            None => {
-                self.bytes += transfer.message_bytes();
-                Kept { transfer: Arc::clone(transfer), topics: BTreeSet::new() }
-            }
-        };
-        kept.topics.insert(topic.to_owned());
-        self.kept.push_back(kept);
+        let known = self.position(transfer.id()).and_then(|position| self.transfers.remove(position));
+        let mut sent = known.unwrap_or_else(|| {
+            self.bytes += transfer.message_bytes();
+            SentTransfer { transfer: Arc::clone(transfer), topics: BTreeSet::new() }
+        });
+        sent.topics.insert(topic.to_owned());
+        self.transfers.push_back(sent);
         while self.bytes > self.bytes_max {
-            let oldest = self.kept.pop_front().map_or(0, |kept| kept.transfer.message_bytes());
+            let oldest = self.transfers.pop_front().map_or(0, |sent| sent.transfer.message_bytes());
             self.bytes -= oldest;
         }
     }
 
-    /// The transfer that `missing` asks for, if it was sent on `topic` and is still kept.
-    pub fn find(&self, topic: &str, missing: &Missing) -> Option<Arc<Transfer>> {
-        let kept = &self.kept[self.position(missing.transfer)?];
-        kept.topics.contains(topic).then(|| Arc::clone(&kept.transfer))
+    /// The transfer that `missing` belongs to, if it was sent on `topic` and is still stored.
+    pub fn find(&self, topic: &str, missing: &MissingChunks) -> Option<Arc<Transfer>> {
+        let sent = &self.transfers[self.position(missing.transfer)?];
+        sent.topics.contains(topic).then(|| Arc::clone(&sent.transfer))
     }
 
     fn position(&self, id: TransferId) -> Option<usize> {
-        self.kept.iter().position(|kept| kept.transfer.id() == id)
+        self.transfers.iter().position(|sent| sent.transfer.id() == id)
     }
 }

@@ -1,9 +1,9 @@
-//! How an update travels: four codecs, one enum.
+//! Codecs of updates: four kinds, one enum.
 //!
 //! A codec refuses bytes whose structure does not fit the model: a wrong dimension, an index beyond it,
-//! bytes left over. It does not judge values: NaN and infinity pass through every codec as something
-//! that is not finite (in `int8` by way of the block's scale), and admission refuses them as
-//! [`Refusal::NotFinite`](crate::message::Refusal::NotFinite), so that there is one place that does.
+//! bytes left over. It does not check values: NaN and infinity pass through every codec as something
+//! that is not finite (in `int8` by way of the block's scale), and the coordinator refuses them as
+//! [`Refusal::NotFinite`](crate::message::Refusal::NotFinite), in one place.
 
 mod bf16;
 mod f32;
@@ -21,7 +21,7 @@ pub use self::bf16::Bf16;
 pub use self::int8::Int8;
 pub use self::top_k::{ErrorFeedback, TopK};
 
-/// Which codec a node shall use.
+/// The codec of a node's updates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CodecKind {
     /// Four bytes a parameter, exact.
@@ -30,14 +30,14 @@ pub enum CodecKind {
     Bf16,
     /// One byte a parameter, block scales, stochastic rounding.
     Int8,
-    /// Only the largest entries; what is left out is kept by the sender and added next time.
+    /// Only the largest entries; the sender adds the rest to its next update.
     TopK {
-        /// Entries kept, in thousandths of the dimension, at least one entry.
+        /// Entries sent, in thousandths of the dimension, at least one entry.
         per_mille: u16,
     },
 }
 
-/// What `top-k` alone stands for: one entry in a hundred.
+/// The share of `top-k` without a number: one entry in a hundred.
 const TOP_K_PER_MILLE: u16 = 10;
 
 /// A text that names no codec.
@@ -74,20 +74,20 @@ impl fmt::Display for CodecKind {
     }
 }
 
-/// An update as it travels.
+/// An encoded update.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum EncodedUpdate {
-    /// As it is.
+    /// Unchanged.
     F32(#[serde(with = "crate::bytes::f32s")] Vec<f32>),
     /// The upper halves of the floats.
     Bf16(Bf16),
     /// Small integers and the scale of each block.
     Int8(Int8),
-    /// The largest entries and where they belong.
+    /// The largest entries and their positions.
     TopK(TopK),
 }
 
-/// Why an update cannot be decoded.
+/// The reason why an update cannot be decoded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CodecError {
     /// The vector has another length than the model.
@@ -107,10 +107,10 @@ fn same_dimension(expected: usize, actual: usize) -> Result<(), CodecError> {
     if expected == actual { Ok(()) } else { Err(CodecError::Dimension { expected, actual }) }
 }
 
-/// Encodes `vector` as `kind` says.
+/// `vector` encoded by the codec `kind`.
 ///
-/// `feedback` holds what `top-k` left out in earlier rounds; the other codecs leave nothing out and
-/// clear it. `rng` decides the stochastic rounding of `int8`.
+/// `feedback` holds what `top-k` did not send in earlier rounds; the other codecs send everything and
+/// clear it. `rng` drives the stochastic rounding of `int8`.
 pub fn encode(
     kind: CodecKind,
     vector: &[f32],
@@ -139,7 +139,7 @@ impl EncodedUpdate {
         }
     }
 
-    /// Entries that travel; for the dense codecs that is the dimension.
+    /// Entries sent; for the dense codecs that is the dimension.
     pub fn entries(&self) -> usize {
         match self {
             Self::F32(values) => values.len(),

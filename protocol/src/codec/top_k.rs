@@ -1,5 +1,5 @@
-//! Only the largest entries travel; the sender keeps what is left out and adds it to its next update
-//! (error feedback), so that small but steady directions are delayed, never lost.
+//! Sparse updates: only the largest entries are sent. The sender adds the rest to its next update (error feedback), so
+//! that small but steady directions are delayed, never lost.
 
 use alloc::vec::Vec;
 
@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use super::CodecError;
 
-/// The largest entries and where they belong.
+/// The largest entries and their positions.
 ///
-/// Positions travel as gaps: the number of entries skipped since the last one sent, seven bits a byte,
+/// Positions are encoded as gaps: the number of entries skipped since the last one sent, seven bits a byte,
 /// the lowest first. Gaps cannot decrease, so positions are strictly increasing by construction.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TopK {
@@ -19,7 +19,7 @@ pub struct TopK {
     values: Vec<f32>,
 }
 
-/// What earlier updates left out; the sender's state, to be saved with it.
+/// The sum of entries that earlier updates did not send; part of the sender's saved state.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ErrorFeedback {
     #[serde(with = "crate::bytes::f32s")]
@@ -27,12 +27,12 @@ pub struct ErrorFeedback {
 }
 
 impl ErrorFeedback {
-    /// What will be added to the next update; empty if nothing was left out yet.
+    /// The vector that is added to the next update; empty if everything was sent.
     pub fn residual(&self) -> &[f32] {
         &self.residual
     }
 
-    /// Forgets it, as when another model begins.
+    /// Clears it, as for another model.
     pub fn clear(&mut self) {
         self.residual.clear();
     }
@@ -45,12 +45,12 @@ impl TopK {
         if feedback.residual.len() != dim {
             feedback.residual = alloc::vec![0.0; dim];
         }
-        let wanted = &mut feedback.residual;
-        for (kept, value) in wanted.iter_mut().zip(vector) {
-            *kept += value;
+        let pending = &mut feedback.residual;
+        for (sum, value) in pending.iter_mut().zip(vector) {
+            *sum += value;
         }
 
-        let positions = largest(wanted, kept(dim, per_mille));
+        let positions = largest(pending, sent_count(dim, per_mille));
         let mut gaps = Vec::with_capacity(positions.len() * 2);
         let mut next = 0;
         for position in &positions {
@@ -58,10 +58,10 @@ impl TopK {
             next = position + 1;
         }
         let values =
-            positions.iter().map(|position| core::mem::take(&mut wanted[*position as usize])).collect();
-        // What is not finite is sent and refused, or forgotten: kept, it would spoil every later update.
-        for kept in wanted.iter_mut().filter(|kept| !kept.is_finite()) {
-            *kept = 0.0;
+            positions.iter().map(|position| core::mem::take(&mut pending[*position as usize])).collect();
+        // Values that are not finite are sent and refused, or cleared: otherwise they would spoil every later update.
+        for sum in pending.iter_mut().filter(|sum| !sum.is_finite()) {
+            *sum = 0.0;
         }
         Self { gaps, values }
     }
@@ -88,9 +88,9 @@ impl TopK {
     }
 }
 
-fn kept(dim: usize, per_mille: u16) -> usize {
-    let kept = (dim as u64 * u64::from(per_mille)).div_ceil(1000) as usize;
-    kept.clamp(1.min(dim), dim)
+fn sent_count(dim: usize, per_mille: u16) -> usize {
+    let count = (dim as u64 * u64::from(per_mille)).div_ceil(1000) as usize;
+    count.clamp(1.min(dim), dim)
 }
 
 /// Positions of the `count` entries of largest magnitude, increasing; of equals the first.

@@ -4,8 +4,8 @@ use evenhand_protocol::chunk::TransferId;
 use evenhand_protocol::codec::{CodecKind, EncodedUpdate, ErrorFeedback, encode};
 use evenhand_protocol::identity::{Digest, FederationId};
 use evenhand_protocol::message::{
-    Account, Answer, Birth, Declined, Life, LossKind, Manifest, Message, Missing, Order, Phase, Refusal,
-    Status, Train, Update, UpdateKind, Why,
+    Account, Answer, Birth, Declined, Life, LossKind, Manifest, Message, MissingChunks, Order, Phase,
+    Refusal, Status, Train, Update, UpdateKind, Why,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -27,9 +27,9 @@ fn digest() -> impl Strategy<Value = Digest> {
     any::<[u8; 32]>().prop_map(Digest)
 }
 
-fn missing() -> impl Strategy<Value = Missing> {
+fn missing() -> impl Strategy<Value = MissingChunks> {
     (any::<[u8; 16]>(), vec(any::<u16>(), 0..50))
-        .prop_map(|(transfer, chunks)| Missing { transfer: TransferId(transfer), chunks })
+        .prop_map(|(transfer, chunks)| MissingChunks { transfer: TransferId(transfer), chunks })
 }
 
 fn encoded() -> impl Strategy<Value = EncodedUpdate> {

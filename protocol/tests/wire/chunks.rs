@@ -1,18 +1,18 @@
 //! Chunks become messages whatever the network does to them.
 use std::sync::Arc;
 
-use evenhand_protocol::chunk::{Assembler, ChunkError, Sent, Transfer};
-use evenhand_protocol::limits::Limits;
-use evenhand_protocol::message::Missing;
+use evenhand_protocol::chunk::{Assembler, ChunkError, SentTransfers, Transfer};
+use evenhand_protocol::limits::MessageLimits;
+use evenhand_protocol::message::MissingChunks;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
 use crate::seeded;
 
-const PATIENCE_MS: u64 = 100;
+const RESEND_AFTER_MS: u64 = 100;
 
 fn assembler() -> Assembler {
-    Assembler::new(Limits::default(), PATIENCE_MS)
+    Assembler::new(MessageLimits::default(), RESEND_AFTER_MS)
 }
 
 fn transfer(seed: u8, bytes: usize) -> Transfer {
@@ -66,7 +66,7 @@ fn missing_chunks_are_named_and_complete_the_message() {
     let transfer = transfer(1, 300);
     let mut assembler = assembler();
     assert!(feed(&mut assembler, &transfer, [6, 0, 3]).is_empty());
-    let missing = Missing { transfer: transfer.id(), chunks: vec![1, 2, 4, 5, 7, 8] };
+    let missing = MissingChunks { transfer: transfer.id(), chunks: vec![1, 2, 4, 5, 7, 8] };
     assert_eq!(assembler.missing("node"), std::slice::from_ref(&missing));
     assert!(assembler.missing("another").is_empty());
     assert_eq!(feed(&mut assembler, &transfer, missing.chunks), [whole(&transfer, 1)]);
@@ -107,8 +107,8 @@ fn interleaved_messages_of_one_sender_both_arrive() {
 
 #[test]
 fn new_messages_supersede_the_oldest_unfinished_one() {
-    let limits = Limits { open_transfers_max: 2, ..Limits::default() };
-    let mut assembler = Assembler::new(limits, PATIENCE_MS);
+    let limits = MessageLimits { incomplete_transfers_max: 2, ..MessageLimits::default() };
+    let mut assembler = Assembler::new(limits, RESEND_AFTER_MS);
     let transfers = [1, 2, 3].map(|seed| transfer(seed, 300));
     for transfer in &transfers {
         feed(&mut assembler, transfer, [0]);
@@ -132,8 +132,8 @@ fn silence_is_answered_by_requests_and_then_by_giving_up() {
     let transfer = transfer(1, 300);
     let mut assembler = assembler();
     feed(&mut assembler, &transfer, 1..transfer.count());
-    assert!(assembler.overdue(PATIENCE_MS - 1).is_empty());
-    let wanted = ("node".to_owned(), Missing { transfer: transfer.id(), chunks: vec![0] });
+    assert!(assembler.overdue(RESEND_AFTER_MS - 1).is_empty());
+    let wanted = ("node".to_owned(), MissingChunks { transfer: transfer.id(), chunks: vec![0] });
     let mut asked_at = Vec::new();
     for now_ms in (0..10_000).step_by(10) {
         if let Some(request) = assembler.overdue(now_ms).pop() {
@@ -147,8 +147,8 @@ fn silence_is_answered_by_requests_and_then_by_giving_up() {
 
 #[test]
 fn who_holds_most_cannot_push_others_out() {
-    let limits = Limits { open_bytes_max: 4000, ..Limits::default() };
-    let mut assembler = Assembler::new(limits, PATIENCE_MS);
+    let limits = MessageLimits { incomplete_bytes_max: 4000, ..MessageLimits::default() };
+    let mut assembler = Assembler::new(limits, RESEND_AFTER_MS);
     let honest = transfer(1, 300);
     assembler.accept("honest", &honest.chunk(0).unwrap(), 0).unwrap();
     for (now_ms, number) in (1..).zip(2..40) {
@@ -165,9 +165,10 @@ fn who_holds_most_cannot_push_others_out() {
 
 #[test]
 fn of_those_who_want_the_same_memory_is_taken_from_whoever_was_silent_longest() {
-    let limits = Limits { open_bytes_max: 2000, ..Limits::default() };
-    let mut assembler = Assembler::new(limits, PATIENCE_MS);
-    for (now_ms, sender) in (0..).step_by(PATIENCE_MS as usize).zip(["a", "b", "c", "d", "e", "f", "g", "h"])
+    let limits = MessageLimits { incomplete_bytes_max: 2000, ..MessageLimits::default() };
+    let mut assembler = Assembler::new(limits, RESEND_AFTER_MS);
+    for (now_ms, sender) in
+        (0..).step_by(RESEND_AFTER_MS as usize).zip(["a", "b", "c", "d", "e", "f", "g", "h"])
     {
         let packet = transfer(1, 300).chunk(0).unwrap();
         assembler.accept(sender, &packet, now_ms).unwrap();
@@ -179,8 +180,8 @@ fn of_those_who_want_the_same_memory_is_taken_from_whoever_was_silent_longest() 
 /// More senders at once than there is memory for, each with as much to say: some must get through.
 #[test]
 fn where_all_want_the_same_some_finish() {
-    let limits = Limits { open_bytes_max: 20_000, ..Limits::default() };
-    let mut assembler = Assembler::new(limits, PATIENCE_MS);
+    let limits = MessageLimits { incomplete_bytes_max: 20_000, ..MessageLimits::default() };
+    let mut assembler = Assembler::new(limits, RESEND_AFTER_MS);
     let transfers: Vec<_> = (1..=12).map(|number| transfer(number, 3000)).collect();
     let mut finished = std::collections::BTreeSet::new();
     let mut now_ms = 0;
@@ -218,8 +219,10 @@ fn damage_is_found_out() {
 
 #[test]
 fn lies_about_lengths_are_refused() {
-    let mut assembler =
-        Assembler::new(Limits { message_bytes_max: 1000, chunks_max: 10, ..Limits::default() }, 1);
+    let mut assembler = Assembler::new(
+        MessageLimits { message_bytes_max: 1000, chunks_max: 10, ..MessageLimits::default() },
+        1,
+    );
     let mut refused = |index: u16, count: u16, total: u32, part: usize| {
         let mut packet = postcard::to_allocvec(&([0u8; 16], index, count, total)).unwrap();
         packet.extend(vec![0; part]);
@@ -238,8 +241,8 @@ fn lies_about_lengths_are_refused() {
 #[test]
 fn chunks_are_served_again_where_they_were_sent_and_only_there() {
     let transfer = Arc::new(transfer(1, 300));
-    let everything = Missing { transfer: transfer.id(), chunks: (0..transfer.count()).collect() };
-    let mut sent = Sent::new(1000);
+    let everything = MissingChunks { transfer: transfer.id(), chunks: (0..transfer.count()).collect() };
+    let mut sent = SentTransfers::new(1000);
     sent.note("a/task", &transfer);
     sent.note("b/task", &transfer);
     assert!(sent.find("a/task", &everything).is_some() && sent.find("b/task", &everything).is_some());
@@ -249,8 +252,8 @@ fn chunks_are_served_again_where_they_were_sent_and_only_there() {
 #[test]
 fn the_oldest_messages_are_forgotten_first() {
     let [one, two, three] = [1, 2, 3].map(|seed| Arc::new(transfer(seed, 400)));
-    let missing = |transfer: &Transfer| Missing { transfer: transfer.id(), chunks: vec![0] };
-    let mut sent = Sent::new(1000);
+    let missing = |transfer: &Transfer| MissingChunks { transfer: transfer.id(), chunks: vec![0] };
+    let mut sent = SentTransfers::new(1000);
     for transfer in [&one, &two, &one, &three] {
         sent.note("task", transfer);
     }

@@ -131,7 +131,7 @@ fn senders_that_never_finish_cannot_fill_the_memory() {
             }
         }
     });
-    assert!(held <= 2 * LIMITS.open_bytes_max, "{held} bytes held");
+    assert!(held <= 2 * LIMITS.incomplete_bytes_max, "{held} bytes held");
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! Every message survives the wire, and takes no more of it than promised.
 
-use evenhand_protocol::chunk::{Assembler, PATIENCE_MS, PAYLOAD_BYTES_MAX, Transfer};
+use evenhand_protocol::chunk::{Assembler, PAYLOAD_BYTES_MAX, RESEND_AFTER_MS, Transfer};
 use evenhand_protocol::codec::CodecKind;
 use evenhand_protocol::envelope::{DecodeError, VERSION, decode, encode};
-use evenhand_protocol::limits::Limits;
+use evenhand_protocol::limits::MessageLimits;
 use evenhand_protocol::message::Message;
 use proptest::prelude::*;
 
@@ -15,7 +15,7 @@ proptest! {
     #[test]
     fn any_message_survives_the_wire(message in any::message(), payload_bytes_max in 64usize..2000) {
         let transfer = Transfer::new(encode(&message), payload_bytes_max).unwrap();
-        let mut assembler = Assembler::new(Limits::default(), PATIENCE_MS);
+        let mut assembler = Assembler::new(MessageLimits::default(), RESEND_AFTER_MS);
         let packets: Vec<_> = transfer.chunks().collect();
         prop_assert!(packets.iter().all(|packet| packet.len() <= payload_bytes_max));
         let (last, first) = packets.split_last().unwrap();
@@ -23,7 +23,7 @@ proptest! {
             prop_assert_eq!(assembler.accept("node", packet, 0), Ok(None));
         }
         let bytes = assembler.accept("node", last, 0).unwrap().unwrap();
-        let received = decode(&bytes, &Limits::default()).unwrap();
+        let received = decode(&bytes, &MessageLimits::default()).unwrap();
         // Compared as bytes, where NaN equals itself.
         prop_assert_eq!(encode(&received), encode(&message));
     }
@@ -32,7 +32,7 @@ proptest! {
 #[test]
 fn every_kind_of_message_survives_the_wire() {
     for (name, message) in samples::messages() {
-        assert_eq!(decode(&encode(&message), &Limits::default()), Ok(message), "{name}");
+        assert_eq!(decode(&encode(&message), &MessageLimits::default()), Ok(message), "{name}");
     }
 }
 
@@ -61,7 +61,7 @@ fn updates_are_as_small_as_promised() {
 fn another_version_is_named() {
     for theirs in [0, 2, 300] {
         let bytes = postcard::to_allocvec(&(theirs, "whatever they say")).unwrap();
-        let error = decode(&bytes, &Limits::default()).unwrap_err();
+        let error = decode(&bytes, &MessageLimits::default()).unwrap_err();
         assert_eq!(error, DecodeError::Version { theirs, ours: VERSION });
         assert!(error.to_string().contains(&theirs.to_string()) && error.to_string().contains("speaks 1"));
     }
@@ -72,7 +72,7 @@ fn trailing_bytes_are_refused() {
     for (name, message) in samples::messages() {
         let mut bytes = encode(&message);
         bytes.extend([0; 3]);
-        assert_eq!(decode(&bytes, &Limits::default()), Err(DecodeError::Trailing(3)), "{name}");
+        assert_eq!(decode(&bytes, &MessageLimits::default()), Err(DecodeError::Trailing(3)), "{name}");
     }
 }
 
@@ -82,7 +82,7 @@ fn no_beginning_of_a_message_is_a_message() {
         let bytes = encode(&message);
         for length in 0..bytes.len() {
             assert_eq!(
-                decode(&bytes[..length], &Limits::default()),
+                decode(&bytes[..length], &MessageLimits::default()),
                 Err(DecodeError::Malformed),
                 "{name} {length}"
             );
@@ -92,14 +92,14 @@ fn no_beginning_of_a_message_is_a_message() {
 
 #[test]
 fn every_length_has_its_limit() {
-    let ample = Limits::default();
+    let ample = MessageLimits::default();
     let strict = [
-        ("bytes of a message", Limits { message_bytes_max: 1, ..ample }),
-        ("entries of an update", Limits { parameters_max: 1, ..ample }),
-        ("weights", Limits { parameters_max: 1, ..ample }),
-        ("bytes of a token", Limits { text_bytes_max: 1, ..ample }),
-        ("bytes of a software version", Limits { text_bytes_max: 5, ..ample }),
-        ("missing chunks", Limits { chunks_max: 1, ..ample }),
+        ("bytes of a message", MessageLimits { message_bytes_max: 1, ..ample }),
+        ("entries of an update", MessageLimits { parameters_max: 1, ..ample }),
+        ("weights", MessageLimits { parameters_max: 1, ..ample }),
+        ("bytes of a token", MessageLimits { text_bytes_max: 1, ..ample }),
+        ("bytes of a software version", MessageLimits { text_bytes_max: 5, ..ample }),
+        ("missing chunks", MessageLimits { chunks_max: 1, ..ample }),
     ];
     for (expected, limits) in strict {
         let refused = |message: &Message| match decode(&encode(message), &limits) {

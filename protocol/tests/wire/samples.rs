@@ -4,8 +4,8 @@ use evenhand_protocol::chunk::TransferId;
 use evenhand_protocol::codec::{CodecKind, ErrorFeedback, encode};
 use evenhand_protocol::identity::{Digest, FederationId};
 use evenhand_protocol::message::{
-    Account, Answer, Birth, Declined, Life, LossKind, Manifest, Message, Missing, Order, Phase, Refusal,
-    Status, Train, Update, UpdateKind, Why,
+    Account, Answer, Birth, Declined, Life, LossKind, Manifest, Message, MissingChunks, Order, Phase,
+    Refusal, Status, Train, Update, UpdateKind, Why,
 };
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
@@ -35,7 +35,7 @@ pub(crate) fn update(codec: CodecKind, dim: usize) -> Message {
 
 pub(crate) fn messages() -> Vec<(&'static str, Message)> {
     let digest = Digest::of(b"electricity-rnn");
-    let missing = Missing { transfer: TransferId::of(b"message"), chunks: vec![0, 1, 17, 300] };
+    let missing = MissingChunks { transfer: TransferId::of(b"message"), chunks: vec![0, 1, 17, 300] };
     let born = Life::Born(Birth {
         graph: Some(digest),
         weights: None,

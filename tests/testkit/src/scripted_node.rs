@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use evenhand_link::{Broker, Events, Link, LinkEvent, LinkOptions, Outbox, Outgoing};
+use evenhand_link::{Broker, Events, Link, LinkEvent, LinkOptions, OutboundMessage, Publisher};
 use evenhand_protocol::codec::EncodedUpdate;
 use evenhand_protocol::identity::{Digest, FederationId, NodeId};
 use evenhand_protocol::message::{
@@ -55,13 +55,13 @@ impl ScriptedNode {
         options.subscriptions =
             vec![topic::manifest(&federation), topic(Channel::Task), topic(Channel::Account)];
         let dead = Message::Status(Status { session, life: Life::Dead });
-        options.will = Some(Outgoing { topic: topic(Channel::Status), message: dead, retain: true });
-        let (outbox, events) = Link::connect(options).unwrap();
+        options.will = Some(OutboundMessage { topic: topic(Channel::Status), message: dead, retain: true });
+        let (publisher, events) = Link::connect(options).unwrap();
         let (proceed, proceeding) = watch::channel(false);
         let (manifest_received, has_manifest) = watch::channel(false);
         let (stop, stopped) = mpsc::unbounded_channel();
         let actor = ScriptActor {
-            outbox,
+            publisher,
             federation,
             session,
             script,
@@ -96,7 +96,7 @@ impl ScriptedNode {
 }
 
 struct ScriptActor {
-    outbox: Outbox,
+    publisher: Publisher,
     federation: FederationId,
     session: u64,
     script: NodeScript,
@@ -142,7 +142,7 @@ impl ScriptActor {
                         }
                         Message::Order(_) | Message::Status(_) | Message::Answer(_) => {}
                     },
-                    LinkEvent::Lost { .. } => {}
+                    LinkEvent::Disconnected { .. } => {}
                     LinkEvent::Malformed { topic, error, .. } => panic!("{topic}: {error}"),
                 },
                 Ok(()) = proceed.changed() => {
@@ -154,7 +154,7 @@ impl ScriptActor {
             }
         }
         // A graceful end: the last account may still arrive after the last manifest.
-        let _unsent = self.outbox.close(Duration::from_secs(60)).await;
+        let _unsent = self.publisher.close(Duration::from_secs(60)).await;
         self.transcript
     }
 
@@ -188,6 +188,6 @@ impl ScriptActor {
 
     async fn publish(&self, channel: Channel, message: Message, retain: bool) {
         let topic = topic::node(&self.federation, &self.transcript.id, channel);
-        self.outbox.publish(&topic, &message, retain).await.unwrap();
+        self.publisher.publish(&topic, &message, retain).await.unwrap();
     }
 }

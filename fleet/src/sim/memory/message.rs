@@ -6,7 +6,7 @@ use std::sync::Arc;
 use evenhand_federation::Tick;
 use evenhand_protocol::chunk::{self, Assembler, Transfer};
 use evenhand_protocol::envelope;
-use evenhand_protocol::limits::Limits;
+use evenhand_protocol::limits::MessageLimits;
 use evenhand_protocol::message::Message;
 
 use super::spec::WireMode;
@@ -79,13 +79,13 @@ pub(super) enum Receiver {
 /// The decoder of one receiver.
 pub(super) struct MessageDecoder {
     assembler: Assembler,
-    limits: Limits,
+    limits: MessageLimits,
 }
 
 impl MessageDecoder {
     pub(super) fn new() -> Self {
-        let limits = Limits::default();
-        Self { assembler: Assembler::new(limits, chunk::PATIENCE_MS), limits }
+        let limits = MessageLimits::default();
+        Self { assembler: Assembler::new(limits, chunk::RESEND_AFTER_MS), limits }
     }
 
     /// The message, whose packets arrive together; none where it cannot be decoded.

@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::Duration;
 
-use evenhand_link::{Broker, Events, Link, LinkEvent, LinkOptions, Outbox, Outgoing};
+use evenhand_link::{Broker, Events, Link, LinkEvent, LinkOptions, OutboundMessage, Publisher};
 use evenhand_protocol::codec::EncodedUpdate;
 use evenhand_protocol::identity::{Digest, FederationId, NodeId};
 use evenhand_protocol::message::{Answer, Birth, Life, Message, Order, Phase, Status, Train, Update};
@@ -89,12 +89,12 @@ impl ChurnNode {
     async fn run(self, mut round: watch::Receiver<u32>) -> Result<(), SimulationError> {
         let mut session = 1;
         loop {
-            let (outbox, mut events) = Link::connect(self.options(session))?;
-            let died_in = self.session(session, &outbox, &mut events, &mut round).await?;
+            let (publisher, mut events) = Link::connect(self.options(session))?;
+            let died_in = self.session(session, &publisher, &mut events, &mut round).await?;
             let Some(died_in) = died_in else {
-                outbox.clear(&self.topic(Channel::Status)).await?;
-                outbox.clear(&self.topic(Channel::Account)).await?;
-                return Ok(outbox.close(SHUTDOWN_TIMEOUT).await?);
+                publisher.clear_retained(&self.topic(Channel::Status)).await?;
+                publisher.clear_retained(&self.topic(Channel::Account)).await?;
+                return Ok(publisher.close(SHUTDOWN_TIMEOUT).await?);
             };
             // Disconnects without a message: the broker publishes the will.
             drop(events);
@@ -109,7 +109,7 @@ impl ChurnNode {
     async fn session(
         &self,
         session: u64,
-        outbox: &Outbox,
+        publisher: &Publisher,
         events: &mut Events,
         round: &mut watch::Receiver<u32>,
     ) -> Result<Option<u32>, SimulationError> {
@@ -132,12 +132,12 @@ impl ChurnNode {
                     Some(LinkEvent::Connected { .. }) => {
                         let birth = Birth { graph: None, weights: None, token: None, software: "churn".into() };
                         let status = Status { session, life: Life::Born(birth) };
-                        outbox.publish(&self.topic(Channel::Status), &Message::Status(status), true).await?;
+                        publisher.publish(&self.topic(Channel::Status), &Message::Status(status), true).await?;
                     }
                     Some(LinkEvent::Message { message: Message::Order(Order::Train(train)), .. }) => {
                         weights = train.weights.as_ref().map_or(weights, Vec::len);
                         let answer = self.answer(&train, weights);
-                        outbox.publish(&self.topic(Channel::Update), &Message::Answer(answer), false).await?;
+                        publisher.publish(&self.topic(Channel::Update), &Message::Answer(answer), false).await?;
                     }
                     Some(_) => {}
                     None => return Ok(None),
@@ -151,7 +151,8 @@ impl ChurnNode {
         options.subscriptions = vec![self.topic(Channel::Task)];
         options.persistent = false;
         let dead = Message::Status(Status { session, life: Life::Dead });
-        options.will = Some(Outgoing { topic: self.topic(Channel::Status), message: dead, retain: true });
+        options.will =
+            Some(OutboundMessage { topic: self.topic(Channel::Status), message: dead, retain: true });
         options
     }
 

@@ -1,4 +1,4 @@
-//! How each member of the broker's cluster is reached, and whose turn it is.
+//! Connection options for each endpoint of a broker cluster.
 
 use std::time::Duration;
 
@@ -7,58 +7,58 @@ use evenhand_protocol::envelope;
 use evenhand_protocol::identity::Digest;
 use rumqttc::{LastWill, MqttOptions, QoS, TlsConfiguration, Transport};
 
-use crate::options::{LinkOptions, Outgoing};
+use crate::options::{LinkOptions, OutboundMessage};
 use crate::{Broker, LinkError, Tls, TlsFiles};
 
 /// Packet ids in use at a time: more than the window, so that a broker may acknowledge out of order.
 const PACKET_IDS: u16 = 100;
 
-/// What MQTT adds to a payload at most: the topic, and a few bytes.
+/// The most that MQTT adds to a payload: the topic, and a few bytes.
 pub(crate) const PACKET_OVERHEAD_BYTES: usize = (64 << 10) + 16;
 
 /// The largest packet MQTT knows, and so the largest a broker can deliver.
 ///
-/// A smaller limit would be no protection: rumqttc answers what exceeds it by dropping the connection, and a retained
-/// packet would drop the next one as well. What is too long is refused once it is here, one packet at a time; how long
-/// packets may be at all is for the broker to say.
+/// A smaller limit would be no protection: rumqttc drops the connection on a larger packet, and a retained one would drop
+/// the next connection as well. Packets that are too long are refused after they are received, one at a time; the broker
+/// limits how long packets can be at all.
 const PACKET_BYTES_MAX: usize = 268_435_455;
 
-/// The members of the broker's cluster, and which of them it is the turn of.
-pub(crate) struct Members {
+/// The endpoints of a broker cluster, and the one in use.
+pub(crate) struct Endpoints {
     options: Vec<MqttOptions>,
-    turn: usize,
+    current: usize,
 }
 
-impl Members {
-    /// Clients begin with different members, each always with the same, so that a cluster shares them out.
+impl Endpoints {
+    /// Clients begin with different endpoints, each always with the same, so that they are spread over the cluster.
     pub(crate) fn new(options: &LinkOptions) -> Result<Self, LinkError> {
-        let several = options.broker.members().nth(1).is_some();
-        let all = options.broker.members().zip(1..).map(|(member, number)| {
-            // RabbitMQ keeps even a short-lived session on one member, and refuses its name elsewhere while that
+        let several = options.broker.endpoints().nth(1).is_some();
+        let all = options.broker.endpoints().zip(1..).map(|(endpoint, number)| {
+            // RabbitMQ binds even a clean session to one cluster member, and refuses its client id elsewhere while that
             // member is down.
             let client_id = match several && !options.persistent {
                 true => &format!("{}-{number}", options.client_id),
                 false => &options.client_id,
             };
-            mqtt_options(options, &member, client_id)
+            mqtt_options(options, &endpoint, client_id)
         });
         let all: Vec<MqttOptions> = all.collect::<Result<_, _>>()?;
-        let turn = usize::from(Digest::of(options.client_id.as_bytes()).0[0]) % all.len();
-        Ok(Self { options: all, turn })
+        let current = usize::from(Digest::of(options.client_id.as_bytes()).0[0]) % all.len();
+        Ok(Self { options: all, current })
     }
 
     pub(crate) fn current(&self) -> MqttOptions {
-        self.options[self.turn].clone()
+        self.options[self.current].clone()
     }
 
     pub(crate) fn next(&mut self) -> MqttOptions {
-        self.turn = (self.turn + 1) % self.options.len();
+        self.current = (self.current + 1) % self.options.len();
         self.current()
     }
 }
 
-fn mqtt_options(options: &LinkOptions, member: &Broker, client_id: &str) -> Result<MqttOptions, LinkError> {
-    let mut mqtt = plain_options(member, options.tls.as_ref(), client_id)?;
+fn mqtt_options(options: &LinkOptions, endpoint: &Broker, client_id: &str) -> Result<MqttOptions, LinkError> {
+    let mut mqtt = rumqttc_options(endpoint, options.tls.as_ref(), client_id)?;
     mqtt.set_clean_session(!options.persistent)
         .set_keep_alive(options.keep_alive.max(Duration::from_secs(1)))
         .set_inflight(PACKET_IDS)
@@ -72,12 +72,16 @@ fn mqtt_options(options: &LinkOptions, member: &Broker, client_id: &str) -> Resu
     Ok(mqtt)
 }
 
-/// How to reach a broker with rumqttc itself: for what is said outside of the federation, e.g. by meters.
+/// Options for rumqttc itself: for messages outside of the federation, e.g. of meters.
 ///
-/// Whatever the broker delivers is received: it is for the caller to refuse what is too long.
-pub fn plain_options(broker: &Broker, tls: Option<&Tls>, client_id: &str) -> Result<MqttOptions, LinkError> {
+/// Packets of any length are received: the caller refuses what is too long.
+pub fn rumqttc_options(
+    broker: &Broker,
+    tls: Option<&Tls>,
+    client_id: &str,
+) -> Result<MqttOptions, LinkError> {
     if client_id.is_empty() {
-        return Err(LinkError::ClientId);
+        return Err(LinkError::EmptyClientId);
     }
     let mut mqtt = MqttOptions::new(client_id, broker.host(), broker.port());
     mqtt.set_max_packet_size(PACKET_BYTES_MAX, PACKET_BYTES_MAX);
@@ -91,12 +95,12 @@ pub fn plain_options(broker: &Broker, tls: Option<&Tls>, client_id: &str) -> Res
     Ok(mqtt)
 }
 
-fn last_will(will: &Outgoing, payload_bytes_max: usize) -> Result<LastWill, LinkError> {
+fn last_will(will: &OutboundMessage, payload_bytes_max: usize) -> Result<LastWill, LinkError> {
     let transfer = Transfer::new(envelope::encode(&will.message), payload_bytes_max)?;
     match transfer.chunk(0) {
         Some(packet) if transfer.count() == 1 => {
             Ok(LastWill::new(&will.topic, packet, QoS::AtLeastOnce, will.retain))
         }
-        _ => Err(LinkError::NotKeepable { topic: will.topic.clone(), chunks: transfer.count() }),
+        _ => Err(LinkError::RetainedTooLong { topic: will.topic.clone(), chunks: transfer.count() }),
     }
 }

@@ -1,37 +1,37 @@
-//! What the driver, the outboxes and the events of one link have in common.
+//! State that the driver, the publishers and the event stream of one link share.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
-use evenhand_protocol::chunk::{Assembler, Sent};
+use evenhand_protocol::chunk::{Assembler, SentTransfers};
 use rumqttc::{AsyncClient, Publish, QoS};
 use tokio::sync::{Mutex as AsyncMutex, Semaphore};
 use tokio::task::AbortHandle;
 
-use crate::resend::Allowance;
+use crate::resend::ResendBudget;
 
 /// Packets that may be on their way without the broker's acknowledgement.
 pub(crate) const WINDOW: u32 = 32;
 
-/// Requests for lost chunks that are served at a time; further ones are ignored, for they come again.
-pub(crate) const COURIERS: usize = 4;
+/// Requests for lost chunks that are answered at a time; further ones are ignored, for they are repeated.
+pub(crate) const RESENDS_MAX: usize = 4;
 
 #[derive(Debug)]
-pub(crate) struct Shared {
+pub(crate) struct LinkState {
     pub(crate) client: AsyncClient,
     pub(crate) payload_bytes_max: usize,
-    /// One permit a packet that may be sent; taken when it is queued, given back by its acknowledgement.
+    /// One permit a packet that may be sent; taken when it is queued, returned by its acknowledgement.
     /// At most WINDOW packets are thus ever queued, in flight or waiting for a reconnect, which is less
     /// than the in-flight limit of rumqttc: retransmission can never run out of packet ids.
     pub(crate) window: Semaphore,
-    /// Held while a message is being queued, so that messages are not interleaved.
-    pub(crate) turn: AsyncMutex<()>,
-    pub(crate) couriers: Arc<Semaphore>,
-    pub(crate) sent: Mutex<Sent>,
-    pub(crate) allowance: Mutex<Allowance>,
-    pub(crate) receiving: Mutex<Receiving>,
-    pub(crate) inbox: Inbox,
+    /// Locked while a message is being queued, so that messages are not interleaved.
+    pub(crate) publishing: AsyncMutex<()>,
+    pub(crate) resends: Arc<Semaphore>,
+    pub(crate) sent: Mutex<SentTransfers>,
+    pub(crate) resend_budget: Mutex<ResendBudget>,
+    pub(crate) reassembly: Mutex<Reassembly>,
+    pub(crate) backlog: InboundBacklog,
     pub(crate) connected: AtomicBool,
     pub(crate) bytes_up: AtomicU64,
     pub(crate) bytes_down: AtomicU64,
@@ -40,13 +40,13 @@ pub(crate) struct Shared {
 }
 
 #[derive(Debug)]
-pub(crate) struct Receiving {
+pub(crate) struct Reassembly {
     pub(crate) assembler: Assembler,
-    /// Whether a task looks after the unfinished transfers.
-    pub(crate) watched: bool,
+    /// True while a task requests the missing chunks of incomplete transfers.
+    pub(crate) has_task: bool,
 }
 
-impl Shared {
+impl LinkState {
     pub(crate) fn now_ms(&self) -> u64 {
         self.started.elapsed().as_millis() as u64
     }
@@ -61,17 +61,17 @@ impl Shared {
     }
 }
 
-/// Bytes that wait to be read by the program, and the packets not acknowledged because of them.
+/// Bytes that wait to be read by the program, and the packets that are not acknowledged because of them.
 #[derive(Debug)]
-pub(crate) struct Inbox {
+pub(crate) struct InboundBacklog {
     bytes_max: usize,
     bytes: AtomicUsize,
-    held: Mutex<Vec<u16>>,
+    unacknowledged: Mutex<Vec<u16>>,
 }
 
-impl Inbox {
+impl InboundBacklog {
     pub(crate) fn new(bytes_max: usize) -> Self {
-        Self { bytes_max, bytes: AtomicUsize::new(0), held: Mutex::default() }
+        Self { bytes_max, bytes: AtomicUsize::new(0), unacknowledged: Mutex::default() }
     }
 
     pub(crate) fn add(&self, bytes: usize) {
@@ -82,26 +82,26 @@ impl Inbox {
         self.bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    pub(crate) fn full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.bytes.load(Ordering::Relaxed) > self.bytes_max
     }
 
-    /// Leaves the packet unacknowledged for now.
-    pub(crate) fn hold(&self, packet_id: u16) {
-        locked(&self.held).push(packet_id);
+    /// Postpones the acknowledgement of a packet.
+    pub(crate) fn postpone(&self, packet_id: u16) {
+        locked(&self.unacknowledged).push(packet_id);
     }
 
-    /// Packets of a lost connection are acknowledged when the broker sends them again.
-    pub(crate) fn forget_held(&self) {
-        locked(&self.held).clear();
+    /// Drops postponed acknowledgements of a lost connection: the broker delivers these packets again.
+    pub(crate) fn drop_postponed(&self) {
+        locked(&self.unacknowledged).clear();
     }
 
-    /// Acknowledges what was held, once there is room again.
-    pub(crate) fn release(&self, client: &AsyncClient) {
-        if self.full() {
+    /// Sends the postponed acknowledgements once there is room again.
+    pub(crate) fn acknowledge(&self, client: &AsyncClient) {
+        if self.is_full() {
             return;
         }
-        locked(&self.held).retain(|packet_id| {
+        locked(&self.unacknowledged).retain(|packet_id| {
             let mut packet = Publish::new("", QoS::AtLeastOnce, Vec::new());
             packet.pkid = *packet_id;
             client.try_ack(&packet).is_err()
