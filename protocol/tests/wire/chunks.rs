@@ -70,7 +70,7 @@ fn missing_chunks_are_named_and_complete_the_message() {
     assert_eq!(assembler.missing("node"), std::slice::from_ref(&missing));
     assert!(assembler.missing("another").is_empty());
     assert_eq!(feed(&mut assembler, &transfer, missing.chunks), [whole(&transfer, 1)]);
-    assert!(assembler.missing("node").is_empty() && !assembler.waiting());
+    assert!(assembler.missing("node").is_empty() && !assembler.has_incomplete());
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn late_repetitions_of_a_complete_message_are_ignored_and_a_repeated_message_is_
     let mut assembler = assembler();
     assert_eq!(feed(&mut assembler, &transfer, 0..transfer.count()).len(), 1);
     assert!(feed(&mut assembler, &transfer, 4..transfer.count()).is_empty());
-    assert!(!assembler.waiting());
+    assert!(!assembler.has_incomplete());
     assert_eq!(feed(&mut assembler, &transfer, 0..transfer.count()).len(), 1);
 }
 
@@ -142,7 +142,7 @@ fn silence_is_answered_by_requests_and_then_by_giving_up() {
         }
     }
     assert_eq!(asked_at, [100, 300, 700, 1500], "each wait is twice the last");
-    assert!(!assembler.waiting());
+    assert!(!assembler.has_incomplete());
 }
 
 #[test]
@@ -243,8 +243,8 @@ fn chunks_are_served_again_where_they_were_sent_and_only_there() {
     let transfer = Arc::new(transfer(1, 300));
     let everything = MissingChunks { transfer: transfer.id(), chunks: (0..transfer.count()).collect() };
     let mut sent = SentTransfers::new(1000);
-    sent.note("a/task", &transfer);
-    sent.note("b/task", &transfer);
+    sent.insert("a/task", &transfer);
+    sent.insert("b/task", &transfer);
     assert!(sent.find("a/task", &everything).is_some() && sent.find("b/task", &everything).is_some());
     assert!(sent.find("c/task", &everything).is_none(), "a model is no business of others");
 }
@@ -255,7 +255,7 @@ fn the_oldest_messages_are_forgotten_first() {
     let missing = |transfer: &Transfer| MissingChunks { transfer: transfer.id(), chunks: vec![0] };
     let mut sent = SentTransfers::new(1000);
     for transfer in [&one, &two, &one, &three] {
-        sent.note("task", transfer);
+        sent.insert("task", transfer);
     }
     assert!(sent.find("task", &missing(&one)).is_some(), "sent again, so it is not the oldest");
     assert!(sent.find("task", &missing(&two)).is_none());
