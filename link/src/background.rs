@@ -11,7 +11,7 @@ use crate::state::locked;
 use crate::{LinkError, OutboundMessage, Publisher};
 
 /// Messages that wait to be published: their order, and what is dropped when there are more than can be sent.
-pub trait OutboundQueue: Send + 'static {
+pub trait MessageQueue: Send + 'static {
     /// Removes and returns the message to be published next.
     fn next(&mut self) -> Option<OutboundMessage>;
 }
@@ -23,7 +23,7 @@ pub struct BackgroundPublisher<Q> {
     task: JoinHandle<()>,
 }
 
-impl<Q: OutboundQueue> BackgroundPublisher<Q> {
+impl<Q: MessageQueue> BackgroundPublisher<Q> {
     /// Starts publishing from `queue`, on the current tokio runtime.
     pub fn start(publisher: Publisher, queue: Q) -> Self {
         let queue = Arc::new(SharedQueue {
@@ -68,7 +68,7 @@ struct QueueContent<Q> {
     closed: bool,
 }
 
-impl<Q: OutboundQueue> SharedQueue<Q> {
+impl<Q: MessageQueue> SharedQueue<Q> {
     /// The next message; none once the queue is closed and empty.
     async fn next(&self) -> Option<OutboundMessage> {
         loop {
@@ -84,7 +84,7 @@ impl<Q: OutboundQueue> SharedQueue<Q> {
     }
 }
 
-async fn publish_all<Q: OutboundQueue>(queue: Arc<SharedQueue<Q>>, publisher: Publisher) {
+async fn publish_all<Q: MessageQueue>(queue: Arc<SharedQueue<Q>>, publisher: Publisher) {
     while let Some(OutboundMessage { topic, message, retain }) = queue.next().await {
         tracing::debug!(topic, "publishing");
         match publisher.publish(&topic, &message, retain).await {

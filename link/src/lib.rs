@@ -52,7 +52,7 @@ mod state;
 pub mod testing;
 mod tls;
 
-pub use background::{BackgroundPublisher, OutboundQueue};
+pub use background::{BackgroundPublisher, MessageQueue};
 pub use broker::{Broker, BrokerError};
 pub use endpoints::rumqttc_options;
 pub use error::LinkError;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use evenhand_link::{OutboundMessage, OutboundQueue};
+use evenhand_link::{MessageQueue, OutboundMessage};
 use evenhand_protocol::identity::{FederationId, NodeId};
 use evenhand_protocol::message::{Message, Refusal};
 use evenhand_protocol::topic::{self, Channel};
@@ -53,7 +53,7 @@ impl OutboundQueue {
     }
 }
 
-impl OutboundQueue for OutboundQueue {
+impl MessageQueue for OutboundQueue {
     fn next(&mut self) -> Option<OutboundMessage> {
         outgoing(self.pop()?, &self.federation)
     }

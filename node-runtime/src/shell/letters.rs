@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use evenhand_link::{OutboundMessage, OutboundQueue};
+use evenhand_link::{MessageQueue, OutboundMessage};
 
 /// Letters of one connection that wait for a slow broker; then the oldest, which is out of date, is dropped.
 const WAITING: usize = 8;
@@ -26,7 +26,7 @@ impl Letters {
     }
 }
 
-impl OutboundQueue for Letters {
+impl MessageQueue for Letters {
     fn next(&mut self) -> Option<OutboundMessage> {
         self.0.pop_front()
     }
