@@ -13,7 +13,8 @@ use evenhand_federation::Command;
 use evenhand_models::{LoadOptions, Model};
 use evenhand_program::atomic::AtomicFile;
 use evenhand_program::exit::Exit;
-use evenhand_report::{self as report, outcome::Outcome};
+use evenhand_protocol::message::Phase;
+use evenhand_report::{ReportSource, RoundLog, report_html};
 
 use super::{CommandFailure, print};
 
@@ -65,8 +66,11 @@ pub(super) fn report(state: &Path, output: &Path) -> Result<(), CommandFailure> 
     let (store, _copy) = open_or_copy(state)?;
     let records = store.log()?.records()?.collect::<Result<Vec<_>, _>>()?;
     let command = format!("evenhand-coordinator report {} --output {}", state.display(), output.display());
-    let outcome = Outcome::told_by_coordinator(&store.federation()?, &records, command);
-    write(output, report::html(&outcome, &outcome.figures()).as_bytes())?;
+    let federation = store.federation()?;
+    let rules = federation.rules();
+    let complete = federation.phase() == Phase::Finished && federation.round() >= rules.federation.rounds;
+    let source = ReportSource::from_log(&records, complete, command);
+    write(output, report_html(rules, &RoundLog::of(&records), &source).as_bytes())?;
     print(format_args!("{} of {} rounds\n", output.display(), records.len()))
 }
 

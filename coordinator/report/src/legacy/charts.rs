@@ -4,8 +4,8 @@
 //! read as easily as twelve.
 
 use super::outcome::{Figures, NodeFigures, Outcome, Stage};
-use super::plot::{Anchor, Frame, HEIGHT, Scale, Svg, WIDTH, extent, signed};
 use super::words::Words;
+use crate::plot::{Anchor, Frame, HEIGHT, Scale, Svg, WIDTH, extent, signed};
 
 /// Above this number of nodes, lines become bands.
 pub(crate) const LINES_MAX: usize = 24;
