@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::dashboard::{DashboardError, DashboardOptions, Token};
 use evenhand_broker::{COORDINATOR, SecretError};
-use evenhand_fairness::{Appraisal, FairnessError};
+use evenhand_fairness::{ContributionConfig, FairnessError};
 use evenhand_federation::strategy::Baseline;
 use evenhand_federation::{
     AdmissionConfig, ExploitingConfig, ExploringConfig, FederationConfig, GeneralConfig, InitialModel,
@@ -36,7 +36,7 @@ pub struct Config {
     /// What nodes compute.
     pub training: TrainingConfig,
     /// How contributions are told.
-    pub contribution: Appraisal,
+    pub contribution: ContributionConfig,
     /// When they are known well enough.
     pub exploring: ExploringConfig,
     /// Who is drawn then.
@@ -129,14 +129,6 @@ pub enum ConfigError {
     /// Who we are is said twice.
     #[error("broker.url names a user and broker.password_file belongs to broker.username; give one of them")]
     TwoNames,
-    /// Nothing to score models on.
-    #[error(
-        "contribution.utility = \"{utility}\" scores models on validation data, of which this program has none; set \"cosine\" or \"course\""
-    )]
-    Unscored {
-        /// As written.
-        utility: &'static str,
-    },
     /// What shall multiply the updates cannot be had.
     #[error("contribution.{0}; set contribution.device = \"cpu\"")]
     Device(FairnessError),
@@ -209,11 +201,7 @@ impl Config {
     /// Checks everything that can be checked without a network.
     pub fn check(&self) -> Result<(), ConfigError> {
         self.rules()?;
-        let Appraisal { utility, device, .. } = self.contribution;
-        if utility.is_scored() {
-            return Err(ConfigError::Unscored { utility: utility.name() });
-        }
-        device.name().map_err(ConfigError::Device)?;
+        self.contribution.device.name().map_err(ConfigError::Device)?;
         self.broker()?;
         self.blueprint()?;
         self.dashboard()?;

@@ -53,9 +53,9 @@ fn cleaner_points_are_rewarded_on_synthetic_data() {
 }
 
 #[test]
-fn cleaner_points_are_rewarded_by_the_course_as_well() {
+fn cleaner_points_are_rewarded_by_the_direction_as_well() {
     let setup = published(Dataset::Synthetic, Corruption::FeatureNoise, Variant::EvenhandCredit);
-    assert_fair_unless_shuffled(&Setup { utility: Utility::Course, ..setup }, None, 11..16);
+    assert_fair_unless_shuffled(&Setup { utility: Utility::Direction, ..setup }, None, 11..16);
 }
 
 #[test]

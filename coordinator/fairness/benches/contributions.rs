@@ -1,8 +1,8 @@
-//! What a round's contributions cost: `cargo bench -p evenhand-coordinator`, and side by side with
+//! What a round's contributions cost: `cargo bench -p evenhand-fairness`, and side by side with
 //! OpenBLAS in the same run by adding `--features openblas`.
 
 use divan::{Bencher, black_box, counter::BytesCount};
-use evenhand_fairness::{Appraisal, Estimator, Gram, Utility, contributions, game::Cosine, shapley};
+use evenhand_fairness::{ContributionConfig, Estimator, Gram, Utility, contributions, game::Cosine, shapley};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -18,16 +18,16 @@ fn updates(nodes: usize) -> Vec<f32> {
     (0..nodes * DIM).map(|_| rng.random::<f32>() - 0.4).collect()
 }
 
-/// One round of an appraisal.
+/// One round of a utility.
 fn round(bencher: Bencher<'_, '_>, nodes: usize, utility: Utility, estimator: Estimator) {
     let updates = updates(nodes);
     let slices: Vec<&[f32]> = updates.chunks(DIM).collect();
     let weights = vec![1.0 / nodes as f64; nodes];
-    let appraisal = Appraisal { utility, estimator, ..Appraisal::default() };
+    let config = ContributionConfig { utility, estimator, ..ContributionConfig::default() };
     let mut rng = ChaCha8Rng::seed_from_u64(1);
     bencher
         .counter(BytesCount::of_slice(&updates))
-        .bench_local(|| contributions(&slices, &weights, &appraisal, &mut rng));
+        .bench_local(|| contributions(&slices, &weights, &config, &mut rng));
 }
 
 #[divan::bench(args = [10, 30, 100, 300])]

@@ -51,14 +51,9 @@ pub enum FairnessError {
         /// How many there may be.
         most: usize,
     },
-    /// A utility that scores models, without anything to score them with, or the other way round.
-    #[error("utility = {utility} {remedy}")]
-    WrongEntry {
-        /// The utility asked for.
-        utility: &'static str,
-        /// What to do instead.
-        remedy: &'static str,
-    },
+    /// A state that another utility saved.
+    #[error("the state is not one of the configured utility")]
+    OtherUtility,
     /// No temperature gives the wanted staleness.
     #[error("{wish} is out of reach: {reachable}")]
     Unreachable {

@@ -7,29 +7,30 @@
 //!
 //! | question | paper | here |
 //! |---|---|---|
-//! | what did node i contribute this round? | φᵢ,ₜ | [`contributions`] |
+//! | what did node i contribute this round? | φᵢ,ₜ | [`Measurement::measure`], [`contributions`] |
 //! | are the standings settled? | Hotelling's T² | [`StopRule::judge`] |
 //! | how likely is node i to be drawn? | ϱᵢ, qᵢ | [`sampling_probabilities`], [`selection_probability`] |
 //! | how stale will its model be? | Γᵢ | [`expected_staleness`], [`mean_staleness`] |
 //! | who is drawn now? | k draws from ϱ | [`Sampler::draw`] |
 //! | did it work out fairly? | ρ, online performance | [`measures`] |
 
-mod additive;
-mod appraisal;
+mod config;
 mod contribution;
-mod course;
 mod error;
 pub mod game;
 mod gram;
 pub mod hotelling;
 mod incentive;
+mod measurement;
 pub mod measures;
+mod round;
 pub mod shapley;
 mod stop;
+pub mod utility;
+mod vector;
 
-pub use appraisal::{Appraisal, Estimator, Utility, Weighting};
-pub use contribution::{Contributions, Scorer, contributions, contributions_on_course, contributions_scored};
-pub use course::Course;
+pub use config::{ContributionConfig, Weighting};
+pub use contribution::Contributions;
 pub use error::FairnessError;
 pub use gram::{Device, Gram};
 pub use incentive::{
@@ -37,4 +38,7 @@ pub use incentive::{
     sampling_probabilities, selection_probability, temperature_for_band, temperature_for_worst_staleness,
     wait_bound,
 };
+pub use measurement::{Measurement, contributions};
+pub use shapley::Estimator;
 pub use stop::{Reason, StopRule, Verdict};
+pub use utility::{Utility, UtilityState};

@@ -1,7 +1,7 @@
 //! What contributions need beside the updates.
 #![allow(clippy::unwrap_used, unsafe_code)]
 
-use evenhand_fairness::{Appraisal, Utility, contributions};
+use evenhand_fairness::{ContributionConfig, Utility, contributions};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -37,10 +37,10 @@ fn bytes(utility: Utility, nodes: usize, dim: usize) -> (usize, usize) {
     let updates: Vec<Vec<f32>> = (0..nodes).map(|i| vec![1.0 + i as f32; dim]).collect();
     let slices: Vec<&[f32]> = updates.iter().map(Vec::as_slice).collect();
     let weights = vec![1.0 / nodes as f64; nodes];
-    let appraisal = Appraisal { utility, ..Appraisal::default() };
+    let config = ContributionConfig { utility, ..ContributionConfig::default() };
     let before = IN_USE.load(Relaxed);
     MOST.store(before, Relaxed);
-    contributions(&slices, &weights, &appraisal, &mut ChaCha8Rng::seed_from_u64(0)).unwrap();
+    contributions(&slices, &weights, &config, &mut ChaCha8Rng::seed_from_u64(0)).unwrap();
     (size_of::<f32>() * nodes * dim, MOST.load(Relaxed) - before)
 }
 

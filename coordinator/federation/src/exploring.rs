@@ -16,7 +16,7 @@ use super::input::Tick;
 use super::record::Judgement;
 use super::round::{Round, Stage};
 use super::shared::{Closing, Measured, Outbox, Reaped, Shared};
-use super::{Examiner, Member, Phase};
+use super::{Member, Phase};
 
 /// The first phase, and each later one in which contributions are measured anew.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -73,15 +73,8 @@ impl Exploring {
     }
 
     /// φ, ψ and θ_t of a round that is over; then on, or over to exploiting.
-    pub(super) fn close(
-        mut self,
-        round: Round,
-        shared: &mut Shared,
-        now: Tick,
-        examiner: Option<&mut (dyn Examiner + '_)>,
-        out: &mut Outbox,
-    ) -> Phase {
-        let Reaped { harvest, told, unmeasured, next } = match shared.reap(round, |_| true, examiner) {
+    pub(super) fn close(mut self, round: Round, shared: &mut Shared, now: Tick, out: &mut Outbox) -> Phase {
+        let Reaped { harvest, told, unmeasured, next } = match shared.reap(round, |_| true) {
             Ok(reaped) => reaped,
             Err(cause) => return fail(cause, out),
         };

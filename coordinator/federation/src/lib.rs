@@ -77,15 +77,7 @@ use self::member::Roster;
 use self::round::Stage;
 use self::shared::{Graph, Outbox, Shared};
 use crate::strategy::AnyStrategy;
-use evenhand_fairness::Course;
-
-/// Scores models on data the coordinator holds, for the utilities that need it.
-///
-/// A pure function of the weights: the same weights have the same score whenever they are asked for.
-pub trait Examiner {
-    /// The worth of a model: minus its loss, or its accuracy.
-    fn score(&mut self, weights: &[f32]) -> f64;
-}
+use evenhand_fairness::Measurement;
 
 /// The model a federation learns.
 #[derive(Debug, Clone, PartialEq)]
@@ -157,13 +149,14 @@ impl Federation {
     pub fn new(rules: Rules, blueprint: InitialModel) -> Self {
         let rng = ChaCha8Rng::seed_from_u64(rules.federation.seed);
         let strategy = AnyStrategy::new(rules.federation.strategy, &rules.baseline);
+        let measurement = Measurement::new(rules.contribution);
         let shared = Shared {
             rules,
             graph: Graph::new(blueprint.graph, blueprint.onnx),
             roster: Roster::default(),
             latest: Weights::new(blueprint.weights),
             own: Vec::new(),
-            course: Course::default(),
+            measurement,
             strategy,
             rng,
             round: 0,
@@ -176,17 +169,7 @@ impl Federation {
     }
 
     /// Takes in what happened at `now`.
-    pub fn step(self, now: Tick, input: Input) -> (Self, Vec<Effect>) {
-        self.step_examined(now, input, None)
-    }
-
-    /// The same, with somebody to score models if the utility asks for it.
-    pub fn step_examined(
-        mut self,
-        now: Tick,
-        input: Input,
-        examiner: Option<&mut (dyn Examiner + '_)>,
-    ) -> (Self, Vec<Effect>) {
+    pub fn step(mut self, now: Tick, input: Input) -> (Self, Vec<Effect>) {
         let mut out = Outbox::default();
         match input {
             Input::Status { node, status } => self.status(node, status, now, &mut out),
@@ -200,7 +183,7 @@ impl Federation {
             Input::LinkRestored => self.ask_again(now, &mut out),
             Input::Tick => self.expire(now),
         }
-        self = self.advance(now, examiner, &mut out);
+        self = self.advance(now, &mut out);
         let effects = self.effects(out);
         (self, effects)
     }
@@ -271,9 +254,9 @@ impl Federation {
         &self.shared.own
     }
 
-    /// Where updates have pointed so far, where contributions are told by it.
-    pub fn course(&self) -> &Course {
-        &self.shared.course
+    /// The measurement of contributions, with its state.
+    pub fn measurement(&self) -> &Measurement {
+        &self.shared.measurement
     }
 
     /// The ONNX file all nodes hold.
@@ -292,15 +275,9 @@ impl Federation {
         }
     }
 
-    fn advance(
-        mut self,
-        now: Tick,
-        mut examiner: Option<&mut (dyn Examiner + '_)>,
-        out: &mut Outbox,
-    ) -> Self {
+    fn advance(mut self, now: Tick, out: &mut Outbox) -> Self {
         loop {
             let Self { mut shared, phase } = self;
-            let examiner = examiner.as_deref_mut();
             let (phase, moved) = match phase {
                 Phase::Enrolling(enrolling) if enrolling.is_complete(&shared) => {
                     (enrolling.begin(&mut shared, now), true)
@@ -308,7 +285,7 @@ impl Federation {
                 Phase::Exploring(mut exploring) => match exploring.stage {
                     Stage::Open(round) if round.is_over() => {
                         exploring.stage = Stage::Resting { until: now };
-                        (exploring.close(round, &mut shared, now, examiner, out), true)
+                        (exploring.close(round, &mut shared, now, out), true)
                     }
                     Stage::Resting { until } if shared.may_open(now, until) => {
                         (Phase::Exploring(exploring.open(&mut shared, now, out)), false)
@@ -318,7 +295,7 @@ impl Federation {
                 Phase::Exploiting(mut exploiting) => match exploiting.stage {
                     Stage::Open(round) if round.is_over() => {
                         exploiting.stage = Stage::Resting { until: now };
-                        (exploiting.close(round, &mut shared, now, examiner, out), true)
+                        (exploiting.close(round, &mut shared, now, out), true)
                     }
                     Stage::Resting { until } if exploiting.explore => {
                         (exploiting.explore(&mut shared, until), true)

@@ -10,7 +10,7 @@ use super::member::{Candidate, Session};
 use super::record::{ClosedRound, NodeResponse};
 use super::round::{Absence, Stage};
 use super::shared::Outbox;
-use super::{Examiner, Federation, Phase};
+use super::{Federation, Phase};
 
 /// The first thing in which a record differs from what follows from the rounds before it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -36,7 +36,6 @@ impl Federation {
         mut self,
         record: &ClosedRound,
         updates: Vec<(usize, Update)>,
-        examiner: Option<&mut (dyn Examiner + '_)>,
     ) -> Result<Self, ReplayDifference> {
         let clock = Clock(record.round);
         self.shared.rules = self.shared.rules.without_end();
@@ -59,7 +58,7 @@ impl Federation {
         }
         self = self.step(clock.tick(2), Input::Command(Command::Resume)).0;
         self = self.step(clock.tick(3), Input::Command(Command::Pause)).0;
-        let (federation, computed) = self.answer_as(record, updates, clock.tick(4), examiner)?;
+        let (federation, computed) = self.answer_as(record, updates, clock.tick(4))?;
         compare(record, &computed)?;
         Ok(federation)
     }
@@ -70,7 +69,6 @@ impl Federation {
         record: &ClosedRound,
         updates: Vec<(usize, Update)>,
         now: Tick,
-        examiner: Option<&mut (dyn Examiner + '_)>,
     ) -> Result<(Self, ClosedRound), ReplayDifference> {
         let differs = |what: &str, recorded: String, computed: String| ReplayDifference {
             round: record.round,
@@ -130,7 +128,7 @@ impl Federation {
             self.shared.roster.member_mut(column).removed = row.removed;
         }
         let mut out = Outbox::default();
-        self = self.advance(now, examiner, &mut out);
+        self = self.advance(now, &mut out);
         match self.effects(out).into_iter().next() {
             Some(Effect::Record(closed)) => Ok((self, closed.record)),
             _ => {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::settings::{FederationConfig, OptimiserKind};
 use crate::strategy::{Baseline, StrategyKind};
-use evenhand_fairness::{Estimator, Utility, shapley};
+use evenhand_fairness::FairnessError;
 
 /// Why settings are no rules: the field, and what to do.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -53,6 +53,9 @@ pub enum RuleError {
         /// As many as can be enumerated.
         most: usize,
     },
+    /// A value of `[contribution]` outside its range.
+    #[error("contribution.{0}")]
+    Contribution(FairnessError),
     /// A number outside its range.
     #[error("{field} = {found} must be {wanted}")]
     Range {
@@ -192,15 +195,11 @@ fn check_contribution(
     field: &'static str,
     nodes: u32,
 ) -> Result<(), RuleError> {
-    let enumerated = !contribution.utility.is_additive() && contribution.utility != Utility::LeaveOneOut;
-    let many = nodes as usize > shapley::PLAYERS_MAX;
-    if enumerated && contribution.estimator == Estimator::Exact && many {
-        return Err(RuleError::TooManyForExact { field, nodes, most: shapley::PLAYERS_MAX });
+    contribution.check().map_err(RuleError::Contribution)?;
+    match contribution.nodes_max() {
+        Some(most) if nodes as usize > most => Err(RuleError::TooManyForExact { field, nodes, most }),
+        _ => Ok(()),
     }
-    let kept = contribution.course_kept;
-    within("contribution.course_kept", kept, (0.0..1.0).contains(&kept), "0 or above it, and below 1")?;
-    within("contribution.samples", 0.0, contribution.samples > 0, "at least 1")?;
-    contribution.standard_error.map_or(Ok(()), |error| positive("contribution.standard_error", error))
 }
 
 fn check_baseline(baseline: &Baseline) -> Result<(), RuleError> {
@@ -292,6 +291,7 @@ impl From<Rules> for FederationConfig {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use evenhand_fairness::Estimator;
 
     #[test]
     fn the_defaults_make_sense_together() {

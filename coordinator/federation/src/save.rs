@@ -156,8 +156,11 @@ impl Federation {
         let dimension = shared.latest.values().len();
         let fits = shared.own.iter().all(|own| own.values().len() == dimension);
         wrong(fits && shared.own.len() <= members, "models of nobody, or of another shape")?;
-        let course = shared.course.values().len();
-        wrong(course == 0 || course == dimension, "a course of another shape")?;
+        let measurement = &shared.measurement;
+        wrong(
+            measurement.fits(dimension) && measurement.config() == &shared.rules.contribution,
+            "a measurement of another model or configuration",
+        )?;
         let mut histories = phase.histories_mut().into_iter();
         wrong(histories.all(|history| history.is_sound(members)), "contributions of nobody, or none")?;
         match &phase {

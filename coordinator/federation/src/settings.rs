@@ -6,7 +6,7 @@ use evenhand_protocol::message::{LossKind, UpdateKind};
 use serde::{Deserialize, Serialize};
 
 use crate::strategy::{Baseline, StrategyKind};
-use evenhand_fairness::{Appraisal, SamplerKind, StopRule};
+use evenhand_fairness::{ContributionConfig, SamplerKind, StopRule};
 
 /// Parameters as somebody wrote them; [`Rules::new`](super::Rules::new) checks them.
 ///
@@ -19,7 +19,7 @@ pub struct FederationConfig {
     /// What nodes compute.
     pub training: TrainingConfig,
     /// How contributions are told.
-    pub contribution: Appraisal,
+    pub contribution: ContributionConfig,
     /// When they are known well enough.
     pub exploring: ExploringConfig,
     /// Who is drawn then.

@@ -8,7 +8,6 @@ use evenhand_protocol::message::{Phase as Announced, Refusal};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::Examiner;
 use super::draw::Draw;
 use super::effect::{Effect, OrderPayload};
 use super::failed::FailureCause;
@@ -20,7 +19,7 @@ use super::rules::Rules;
 use super::standing::Standing;
 use super::weights::Weights;
 use crate::strategy::{AnyStrategy, Harvested, Merged};
-use evenhand_fairness::{self as fairness, Contributions, Course, FairnessError, Utility};
+use evenhand_fairness::{self as fairness, Contributions, FairnessError, Measurement};
 
 /// The ONNX file all nodes hold.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -48,8 +47,8 @@ pub(super) struct Shared {
     pub(super) latest: Weights,
     /// By column: every node's own model, where the strategy gives it one.
     pub(super) own: Vec<Weights>,
-    /// Where updates have pointed so far, where contributions are told by it.
-    pub(super) course: Course,
+    /// The measurement of contributions, with its state.
+    pub(super) measurement: Measurement,
     pub(super) strategy: AnyStrategy,
     pub(super) rng: ChaCha8Rng,
     /// The round that is open, or the last one.
@@ -175,15 +174,14 @@ impl Shared {
         &mut self,
         round: Round,
         measures: impl FnOnce(&Harvest) -> bool,
-        examiner: Option<&mut (dyn Examiner + '_)>,
     ) -> Result<Reaped, FailureCause> {
         let harvest = round.harvest(&self.rules.admission);
         let (mut told, mut unmeasured, mut next) = (None, None, None);
         if !harvest.arrivals.is_empty() {
             let measures = measures(&harvest);
-            if measures || self.keeps_course() {
+            if measures || self.measures_every_round() {
                 // A federation does not end for want of figures.
-                match self.appraise(&harvest, examiner) {
+                match self.measure(&harvest) {
                     Ok(contributions) => told = measures.then_some(contributions),
                     Err(error) => unmeasured = measures.then(|| error.to_string()),
                 }
@@ -199,50 +197,15 @@ impl Shared {
         columns.map(|column| measured.get(&column).map_or(0.0, |(value, _)| *value)).collect()
     }
 
-    /// Whether every round turns the course, also one in which nothing is measured.
-    fn keeps_course(&self) -> bool {
+    /// Whether every round is measured, also one whose contributions are not used.
+    fn measures_every_round(&self) -> bool {
         let strategy = self.strategy.get();
-        self.rules.contribution.utility == Utility::Course && (strategy.explores() || strategy.measures())
+        self.measurement.is_stateful() && (strategy.explores() || strategy.measures())
     }
 
-    /// φ of every arrival. Where it cannot be told, nothing was drawn from the generator and the course is what it was.
-    fn appraise(
-        &mut self,
-        harvest: &Harvest,
-        examiner: Option<&mut (dyn Examiner + '_)>,
-    ) -> Result<Contributions, FairnessError> {
-        let before = self.rng.clone();
-        let appraisal = &self.rules.contribution;
-        let updates = harvest.updates();
-        let told = match examiner {
-            Some(examiner) if appraisal.utility.is_scored() => {
-                let (latest, rate) = (&self.latest, self.rules.training.learning_rate);
-                let mut moved = latest.values().to_vec();
-                let mut score = |update: &[f32]| {
-                    for ((moved, from), by) in moved.iter_mut().zip(latest.values()).zip(update) {
-                        *moved = (f64::from(*from) - rate * f64::from(*by)) as f32;
-                    }
-                    examiner.score(&moved)
-                };
-                fairness::contributions_scored(
-                    &updates,
-                    &harvest.shares,
-                    appraisal,
-                    &mut score,
-                    &mut self.rng,
-                )
-            }
-            _ if appraisal.utility == Utility::Course => {
-                let told =
-                    fairness::contributions_on_course(&self.course, &updates, &harvest.shares, appraisal);
-                told.map(|(told, turned)| {
-                    self.course = turned;
-                    told
-                })
-            }
-            _ => fairness::contributions(&updates, &harvest.shares, appraisal, &mut self.rng),
-        };
-        told.inspect_err(|_| self.rng = before)
+    /// φ of every arrival. On an error neither the measurement nor the generator has changed.
+    fn measure(&mut self, harvest: &Harvest) -> Result<Contributions, FairnessError> {
+        self.measurement.measure(&harvest.updates(), &harvest.shares, &mut self.rng)
     }
 
     /// θ_t and whatever models nodes have of their own, if they are finite.

@@ -47,7 +47,7 @@ impl Store {
             computed = match (computed, updates) {
                 (Some(federation), Some(updates)) => {
                     let federation = federation.governed_by(log.rules(record.round)?);
-                    match federation.replay(&record, updates, None) {
+                    match federation.replay(&record, updates) {
                         Ok(next) => {
                             audit.recomputed += 1;
                             Some(next)
@@ -107,8 +107,8 @@ fn state_difference(computed: &Federation, stored: &Federation) -> Option<Replay
     if model.is_some() {
         return model;
     }
-    if computed.course() != stored.course() {
-        return Some(difference(stored, "the course in the state", "another", "what the updates led to"));
+    if computed.measurement() != stored.measurement() {
+        return Some(difference(stored, "the measurement in the state", "another", "what the updates led to"));
     }
     // The stored state may have more members, for the open round.
     for (column, (expected, found)) in computed.members().iter().zip(stored.members()).enumerate() {

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 
 use evenhand_coordinator::store::{FILE, Store, StoreError};
-use evenhand_fairness::Utility;
+use evenhand_fairness::{Utility, UtilityState};
 use evenhand_federation::strategy::StrategyKind;
 use evenhand_federation::{ClosedRound, FederationConfig, Tick};
 use evenhand_protocol::codec::EncodedUpdate;
@@ -282,10 +282,14 @@ fn an_altered_model_of_a_node_is_named() {
 }
 
 #[test]
-fn an_altered_course_is_named() {
+fn an_altered_measurement_is_named() {
     let mut rules = rules();
-    rules.contribution.utility = Utility::Course;
-    let folder = altered_state(&rules, |world| world.federation().course().values().to_vec());
+    rules.contribution.utility = Utility::Direction;
+    let folder = altered_state(&rules, |world| {
+        let state = world.federation().measurement().state();
+        let UtilityState::Direction(direction) = state else { panic!("{state:?}") };
+        direction.values().to_vec()
+    });
     let named = audited(folder.path()).unwrap_err();
-    assert!(named.starts_with("round 10: the course in the state"), "{named}");
+    assert!(named.starts_with("round 10: the measurement in the state"), "{named}");
 }

@@ -73,7 +73,7 @@ pub(crate) struct Overrides {
     /// OptimiserKind of the nodes: none, momentum or adam
     #[arg(long, value_name = "NAME", value_parser = by_name::<OptimiserKind>)]
     pub optimiser: Option<OptimiserKind>,
-    /// Utility of a coalition of updates: cosine, course, projection, inner-product or leave-one-out
+    /// Utility of a coalition of updates: cosine, direction, projection, inner-product or leave-one-out
     #[arg(long, value_name = "NAME", value_parser = by_name::<Utility>)]
     pub utility: Option<Utility>,
     /// Nodes drawn in a round

@@ -1,6 +1,6 @@
 //! The federation of a trial.
 
-use evenhand_fairness::{Appraisal, Estimator, Weighting};
+use evenhand_fairness::{ContributionConfig, Estimator, Weighting};
 use evenhand_federation::FederationConfig;
 use evenhand_protocol::identity::FederationId;
 
@@ -47,13 +47,13 @@ impl Setup {
         Ok(config)
     }
 
-    fn contribution(&self, as_code: bool) -> Appraisal {
-        let config = Appraisal { utility: self.utility, ..Default::default() };
+    fn contribution(&self, as_code: bool) -> ContributionConfig {
+        let config = ContributionConfig { utility: self.utility, ..Default::default() };
         if as_code {
             let estimator = Estimator::StratifiedIndependent;
-            Appraisal { estimator, samples: 1, weighting: Weighting::Twice, ..config }
+            ContributionConfig { estimator, samples: 1, weighting: Weighting::Twice, ..config }
         } else {
-            Appraisal { samples: SAMPLES, ..config }
+            ContributionConfig { samples: SAMPLES, ..config }
         }
     }
 }

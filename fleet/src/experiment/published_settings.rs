@@ -121,7 +121,7 @@ impl Setup {
             ("batch", self.batch.to_string()),
             ("learning-rate", self.learning_rate.to_string()),
             ("optimiser", self.optimiser.name().to_owned()),
-            ("utility", self.utility.name().to_owned()),
+            ("utility", self.utility.to_string()),
             ("k", self.k.to_string()),
             ("temperature", self.temperature.to_string()),
             ("window", self.window.to_string()),

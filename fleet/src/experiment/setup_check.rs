@@ -44,11 +44,6 @@ impl Setup {
             ("window", window > tested_nodes, format!("above the {tested_nodes} tested nodes")),
             ("window", countable(window), format!("between 1 and {COUNT_MAX} rounds")),
             ("learning-rate", positive(self.learning_rate), "a number above 0".into()),
-            (
-                "utility",
-                !self.utility.is_scored(),
-                "one of updates alone; there are no validation data".into(),
-            ),
             ("temperature", positive(self.temperature), "a number above 0".into()),
             ("alpha", self.alpha > 0.0 && self.alpha < 1.0, "between 0 and 1".into()),
             ("level", (0.0..=1.0).contains(&self.level), "between 0 and 1".into()),

@@ -2,6 +2,7 @@
 
 use super::{Game, Walk};
 use crate::gram::Gram;
+use crate::vector::vanishes;
 
 /// U(S) = ⟨g_S, g_N⟩ / (‖g_S‖ ‖g_N‖) with g_S = Σ_{i∈S} cᵢΔθᵢ, g_N = Σ pᵢΔθᵢ, U(∅) = 0.
 ///
@@ -77,11 +78,6 @@ impl Cosine {
 /// U(S) from ⟨g_S, g_N⟩, ‖g_S‖², Σ_{i∈S} aᵢᵢ and ‖g_N‖.
 pub(super) fn worth(aligned: f64, square: f64, mass: f64, whole: f64) -> f64 {
     if whole == 0.0 || vanishes(square, mass) { 0.0 } else { aligned / (square.sqrt() * whole) }
-}
-
-/// Whether updates of total square `mass` sum up to nothing that single precision can tell from zero.
-pub(crate) fn vanishes(square: f64, mass: f64) -> bool {
-    square <= f64::from(f32::EPSILON) * mass
 }
 
 impl Walk for Cosine {

@@ -1,6 +1,6 @@
 //! Cooperative games: a worth for each coalition of players.
 
-pub(super) mod cosine;
+mod cosine;
 mod rule;
 mod scored;
 mod streamed;

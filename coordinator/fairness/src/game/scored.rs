@@ -1,10 +1,10 @@
 //! A game whose worth is what a model scores after it was moved by the coalition's updates only.
 
 use super::{Game, Walk};
-use crate::additive::add;
+use crate::vector::add;
 
 /// U(S) = score(Σ_{i∈S} cᵢΔθᵢ), the score being whatever the caller makes of that update: the
-/// negative loss or the accuracy of θ_{t−1} moved by it, on validation data the coordinator holds.
+/// negative loss or the accuracy of θ_{t−1} moved by it, on validation data.
 pub struct Scored<'a> {
     updates: &'a [&'a [f32]],
     coalition: &'a [f64],

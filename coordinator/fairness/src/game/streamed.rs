@@ -1,7 +1,7 @@
 //! The cosine game walked on the updates themselves, for more nodes than a Gram matrix pays for.
 
 use super::{Walk, cosine};
-use crate::additive;
+use crate::vector;
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
@@ -30,13 +30,13 @@ impl<'a> StreamedCosine<'a> {
     pub fn new(updates: &'a [&'a [f32]], weights: &[f64], coalition: &'a [f64]) -> Self {
         let processor = Arch::new();
         let norms: Vec<f64> =
-            updates.par_iter().map(|update| processor.dispatch(additive::SquaredNorm(update))).collect();
+            updates.par_iter().map(|update| processor.dispatch(vector::SquaredNorm(update))).collect();
         let squared = |factors: &[f64]| norms.iter().zip(factors).map(|(norm, f)| f * f * norm).collect();
         let (squares, masses): (Vec<f64>, Vec<f64>) = (squared(coalition), squared(weights));
         // ⟨Δθᵢ, g_N⟩; times pᵢ they sum up to ‖g_N‖².
-        let toward = additive::products(updates, weights);
+        let toward = vector::products(updates, weights);
         let whole: f64 = weights.iter().zip(&toward).map(|(p, toward)| p * toward).sum();
-        let vanished = cosine::vanishes(whole, masses.iter().sum());
+        let vanished = vector::vanishes(whole, masses.iter().sum());
         Self {
             updates,
             coalition,
@@ -91,8 +91,8 @@ impl WithSimd for Join<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) -> f64 {
-        let pull = self.weight * additive::dot(self.sum, self.update);
-        additive::add(self.sum, self.weight, self.update);
+        let pull = self.weight * vector::dot(self.sum, self.update);
+        vector::add(self.sum, self.weight, self.update);
         pull
     }
 }

@@ -2,9 +2,8 @@
 
 use super::assert_close;
 use evenhand_fairness::{
-    Appraisal, Contributions, Estimator, FairnessError, Gram, Utility, Weighting, contributions,
-    contributions_scored,
-    game::{Cosine, Rule},
+    ContributionConfig, Contributions, Estimator, FairnessError, Gram, Utility, Weighting, contributions,
+    game::{Cosine, Rule, Scored},
     shapley,
 };
 use rand::{RngExt, SeedableRng};
@@ -25,14 +24,14 @@ fn updates(nodes: usize, dim: usize) -> Vec<Vec<f32>> {
 fn value(
     updates: &[Vec<f32>],
     weights: &[f64],
-    appraisal: Appraisal,
+    config: ContributionConfig,
 ) -> Result<Contributions, FairnessError> {
     let slices: Vec<&[f32]> = updates.iter().map(Vec::as_slice).collect();
-    contributions(&slices, weights, &appraisal, &mut rng())
+    contributions(&slices, weights, &config, &mut rng())
 }
 
-fn exactly(utility: Utility) -> Appraisal {
-    Appraisal { utility, estimator: Estimator::Exact, ..Appraisal::default() }
+fn exactly(utility: Utility) -> ContributionConfig {
+    ContributionConfig { utility, estimator: Estimator::Exact, ..ContributionConfig::default() }
 }
 
 /// g_S from the vectors themselves.
@@ -58,8 +57,9 @@ fn the_inner_product_has_its_closed_form_whatever_the_estimator() {
     let mut game = Rule::new(6, |s: &[bool]| dot(&sum(&updates, &weights, s), &whole));
     let known = shapley::exact(&mut game).unwrap().values;
     for estimator in ESTIMATORS {
-        let appraisal = Appraisal { utility: Utility::InnerProduct, estimator, ..Appraisal::default() };
-        let found = value(&updates, &weights, appraisal).unwrap();
+        let config =
+            ContributionConfig { utility: Utility::InnerProduct, estimator, ..ContributionConfig::default() };
+        let found = value(&updates, &weights, config).unwrap();
         assert_close(&found.values, &known, 1e-10);
         assert_eq!(found.standard_errors, [0.0; 6]);
     }
@@ -71,13 +71,13 @@ fn the_projection_is_the_inner_product_in_shares_of_the_whole() {
     let whole = sum(&updates, &weights, &[true; 6]);
     let mut game = Rule::new(6, |s: &[bool]| dot(&sum(&updates, &weights, s), &whole) / dot(&whole, &whole));
     let known = shapley::exact(&mut game).unwrap().values;
-    let appraisal = Appraisal { utility: Utility::Projection, ..Appraisal::default() };
-    let found = value(&updates, &weights, appraisal).unwrap();
+    let config = ContributionConfig { utility: Utility::Projection, ..ContributionConfig::default() };
+    let found = value(&updates, &weights, config).unwrap();
     assert_close(&found.values, &known, 1e-10);
     assert!((found.values.iter().sum::<f64>() - 1.0).abs() < 1e-12, "the whole is worth 1");
     for last in [-0.1f32, -0.1 + 1e-8] {
         let opposed = [vec![1.0f32, 0.1], vec![-1.0, last]];
-        let found = value(&opposed, &[0.5, 0.5], appraisal).unwrap().values;
+        let found = value(&opposed, &[0.5, 0.5], config).unwrap().values;
         assert_eq!(found, [0.0, 0.0], "they cancel up to rounding: there is no way to go");
     }
 }
@@ -86,13 +86,18 @@ fn the_projection_is_the_inner_product_in_shares_of_the_whole() {
 fn a_zero_update_contributes_nothing() {
     let mut updates = updates(5, 100);
     updates[3].fill(0.0);
-    for utility in
-        [Utility::InnerProduct, Utility::Projection, Utility::Course, Utility::Cosine, Utility::LeaveOneOut]
-    {
+    for utility in [
+        Utility::InnerProduct,
+        Utility::Projection,
+        Utility::Direction,
+        Utility::Cosine,
+        Utility::LeaveOneOut,
+    ] {
         for estimator in ESTIMATORS {
             for weighting in [Weighting::Once, Weighting::Twice] {
-                let appraisal = Appraisal { utility, estimator, weighting, ..Appraisal::default() };
-                assert_eq!(value(&updates, &[0.2; 5], appraisal).unwrap().values[3], 0.0, "{appraisal:?}");
+                let config =
+                    ContributionConfig { utility, estimator, weighting, ..ContributionConfig::default() };
+                assert_eq!(value(&updates, &[0.2; 5], config).unwrap().values[3], 0.0, "{config:?}");
             }
         }
     }
@@ -108,7 +113,7 @@ fn updates_that_cancel_have_no_direction() {
 
 #[test]
 fn a_lone_node_contributes_all() {
-    let found = value(&updates(1, 50), &[1.0], Appraisal::default()).unwrap();
+    let found = value(&updates(1, 50), &[1.0], ContributionConfig::default()).unwrap();
     assert_close(&found.values, &[1.0], 1e-12);
 }
 
@@ -123,8 +128,8 @@ fn a_huge_update_leaves_the_others_precise() {
     let mut game = Rule::new(7, |s: &[bool]| cosine(&sum(&updates, &weights, s), &whole));
     let effort = shapley::Effort { samples: 200, standard_error: None };
     let known = shapley::stratified(&mut game, effort, &mut rng()).unwrap().values;
-    let appraisal = Appraisal { samples: 200, ..Appraisal::default() };
-    assert_close(&value(&updates, &weights, appraisal).unwrap().values, &known, 1e-5);
+    let config = ContributionConfig { samples: 200, ..ContributionConfig::default() };
+    assert_close(&value(&updates, &weights, config).unwrap().values, &known, 1e-5);
 }
 
 #[test]
@@ -148,53 +153,62 @@ fn models_are_scored_on_what_the_coalition_moved() {
     };
     let mut game = Rule::new(5, |s: &[bool]| -loss(&sum(&updates, &weights, s)));
     let known = shapley::exact(&mut game).unwrap().values;
-    for utility in [Utility::NegativeLoss, Utility::Accuracy] {
-        for estimator in ESTIMATORS {
-            let appraisal = Appraisal { utility, estimator, samples: 2, ..Appraisal::default() };
-            let mut score = |update: &[f32]| -loss(&update.iter().map(|x| f64::from(*x)).collect::<Vec<_>>());
-            let found = contributions_scored(&slices, &weights, &appraisal, &mut score, &mut rng()).unwrap();
-            // A quadratic loss has interactions of order two, so antithetic pairs are exact.
-            if estimator != Estimator::StratifiedIndependent {
-                assert_close(&found.values, &known, 1e-4);
-            }
+    let effort = shapley::Effort { samples: 2, standard_error: None };
+    for estimator in ESTIMATORS {
+        let mut score = |update: &[f32]| -loss(&update.iter().map(|x| f64::from(*x)).collect::<Vec<_>>());
+        let mut game = Scored::new(&slices, &weights, &mut score);
+        let found = estimator.estimate(&mut game, effort, &mut rng()).unwrap();
+        // A quadratic loss has interactions of order two, so antithetic pairs are exact.
+        if estimator != Estimator::StratifiedIndependent {
+            assert_close(&found.values, &known, 1e-4);
         }
     }
+}
+
+/// Linear in the model, so that the value of each node is that of its own move.
+#[test]
+fn a_linear_score_values_each_node_by_its_own_move() {
+    let (updates, weights): ([&[f32]; 2], _) = ([&[1.0, 0.0], &[0.0, 1.0]], [0.25, 0.75]);
+    // θ moves by −0.5·pᵢΔᵢ: 2·0.5·¼ for the first and 0.5·¾ for the second.
+    let mut score = |update: &[f32]| 10.0 + 0.5 * (2.0 * f64::from(update[0]) + f64::from(update[1]));
+    let found = shapley::exact(&mut Scored::new(&updates, &weights, &mut score)).unwrap();
+    assert_close(&found.values, &[0.25, 0.375], 1e-6);
 }
 
 #[test]
 fn the_same_seed_gives_the_same_values() {
     let updates = updates(12, 500);
     for estimator in ESTIMATORS {
-        let appraisal = Appraisal { estimator, ..Appraisal::default() };
-        let of = || value(&updates, &[1.0 / 12.0; 12], appraisal).unwrap();
+        let config = ContributionConfig { estimator, ..ContributionConfig::default() };
+        let of = || value(&updates, &[1.0 / 12.0; 12], config).unwrap();
         assert_eq!(of(), of());
     }
 }
 
 #[test]
 fn what_makes_no_sense_is_refused_by_name() {
-    let refused = |updates: &[Vec<f32>], weights: &[f64], appraisal: Appraisal| {
-        value(updates, weights, appraisal).unwrap_err().to_string()
+    let refused = |updates: &[Vec<f32>], weights: &[f64], config: ContributionConfig| {
+        value(updates, weights, config).unwrap_err().to_string()
     };
     let (two, half) = (vec![vec![1.0, 2.0], vec![3.0, 4.0]], [0.5, 0.5]);
-    let cosine = Appraisal::default();
+    let cosine = ContributionConfig::default();
     assert_eq!(refused(&[], &[], cosine), "updates is empty");
     assert_eq!(refused(&[vec![1.0, 2.0], vec![3.0]], &half, cosine), "updates[1] has 1 values, expected 2");
     assert_eq!(refused(&two, &[1.0], cosine), "weights has 1 values, expected 2");
     assert_eq!(refused(&two, &[0.5, -0.5], cosine), "weights[1] = -0.5 must be at least 0");
     assert_eq!(refused(&two, &[f64::NAN, 0.5], cosine), "weights[0] is not finite");
-    assert_eq!(refused(&two, &half, Appraisal { samples: 0, ..cosine }), "samples = 0 must be at least 1");
     assert_eq!(
-        refused(&two, &half, Appraisal { standard_error: Some(0.0), ..cosine }),
+        refused(&two, &half, ContributionConfig { samples: 0, ..cosine }),
+        "samples = 0 must be at least 1"
+    );
+    assert_eq!(
+        refused(&two, &half, ContributionConfig { standard_error: Some(0.0), ..cosine }),
         "standard_error = 0 must be above 0"
     );
     for utility in [Utility::InnerProduct, Utility::Cosine] {
         for bad in [f32::NAN, f32::INFINITY] {
-            let appraisal = Appraisal { utility, ..cosine };
-            assert_eq!(
-                refused(&[vec![1.0, 2.0], vec![3.0, bad]], &half, appraisal),
-                "updates[1] is not finite"
-            );
+            let config = ContributionConfig { utility, ..cosine };
+            assert_eq!(refused(&[vec![1.0, 2.0], vec![3.0, bad]], &half, config), "updates[1] is not finite");
         }
     }
     assert_eq!(
@@ -203,13 +217,10 @@ fn what_makes_no_sense_is_refused_by_name() {
     );
     let many = updates(25, 3);
     assert!(refused(&many, &[0.04; 25], exactly(Utility::Cosine)).contains("beyond 20 nodes use stratified"));
-    assert_eq!(
-        refused(&two, &half, exactly(Utility::Accuracy)),
-        "utility = accuracy needs validation data to score models on"
-    );
     let slices: Vec<&[f32]> = two.iter().map(Vec::as_slice).collect();
-    let nan =
-        contributions_scored(&slices, &half, &exactly(Utility::NegativeLoss), &mut |_| f64::NAN, &mut rng());
+    let mut score = |_: &[f32]| f64::NAN;
+    let mut game = Scored::new(&slices, &half, &mut score);
+    let nan = shapley::exact(&mut game).and_then(Contributions::finite);
     assert_eq!(nan.unwrap_err().to_string(), "contributions[0] is not finite");
 }
 
@@ -221,9 +232,13 @@ fn beyond_the_gram_matrix_contributions_stay_what_they_were() {
     let slices: Vec<&[f32]> = updates.iter().map(Vec::as_slice).collect();
     let weights: Vec<f64> = (0..70).map(|i| f64::from(1 + i % 7) / 280.0).collect();
     for weighting in [Weighting::Once, Weighting::Twice] {
-        let appraisal =
-            Appraisal { estimator: Estimator::Permutation, samples: 2, weighting, ..Appraisal::default() };
-        let walked = value(&updates, &weights, appraisal).unwrap();
+        let config = ContributionConfig {
+            estimator: Estimator::Permutation,
+            samples: 2,
+            weighting,
+            ..ContributionConfig::default()
+        };
+        let walked = value(&updates, &weights, config).unwrap();
         let gram = Gram::of(&slices);
         let coalition: Vec<f64> = match weighting {
             Weighting::Once => weights.clone(),
@@ -242,8 +257,9 @@ fn beyond_the_gram_matrix_contributions_stay_what_they_were() {
 #[test]
 fn updates_that_cannot_be_walked_are_named() {
     let mut updates = updates(70, 300);
-    let appraisal = Appraisal { estimator: Estimator::Permutation, samples: 2, ..Appraisal::default() };
+    let config =
+        ContributionConfig { estimator: Estimator::Permutation, samples: 2, ..ContributionConfig::default() };
     updates[41][7] = f32::NAN;
-    let error = value(&updates, &[1.0 / 70.0; 70], appraisal).unwrap_err();
+    let error = value(&updates, &[1.0 / 70.0; 70], config).unwrap_err();
     assert_eq!(error, FairnessError::NotFinite { field: "updates[41]".into() });
 }

@@ -2,7 +2,7 @@
 
 use super::{DEVICES, assert_close, close};
 use evenhand_fairness::{
-    Appraisal, Estimator, FairnessError, Gram, StopRule, Utility, Weighting, contributions,
+    ContributionConfig, Estimator, FairnessError, Gram, StopRule, Utility, Weighting, contributions,
     expected_staleness,
     game::Cosine,
     hotelling,
@@ -139,14 +139,14 @@ fn exact_contributions_agree_with_enumeration_from_vectors() {
     for Case { updates, phi_inner, phi_cosine, phi_cosine_doubleweight } in golden.cases {
         for &device in DEVICES {
             let of = |utility, weighting| {
-                let appraisal = Appraisal {
+                let config = ContributionConfig {
                     utility,
                     weighting,
                     device,
                     estimator: Estimator::Exact,
-                    ..Appraisal::default()
+                    ..ContributionConfig::default()
                 };
-                contributions(&updates.slices(), &updates.p, &appraisal, &mut ChaCha8Rng::seed_from_u64(0))
+                contributions(&updates.slices(), &updates.p, &config, &mut ChaCha8Rng::seed_from_u64(0))
                     .unwrap()
                     .values
             };

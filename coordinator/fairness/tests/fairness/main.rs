@@ -4,11 +4,12 @@
 use evenhand_fairness::Device;
 
 mod contributions;
-mod course;
+mod direction;
 mod games;
 mod golden;
 mod gram;
 mod incentive;
+mod measurement;
 mod measures;
 mod samplers;
 mod stop;

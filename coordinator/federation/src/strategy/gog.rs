@@ -46,9 +46,7 @@ impl Strategy for Gog {
     /// θ_t = θ_{t−1} − η Σ pᵢΔθᵢ.
     ///
     /// Departs from the paper: φᵢ is by the federation's own utility. S-FedAvg scores coalitions on validation data of
-    /// the server, of which there is none here; who has such data steps the federation with an
-    /// [`Examiner`](crate::Examiner) and `contribution.utility = "accuracy"`. A round in which nothing could
-    /// be measured changes no relevance.
+    /// the server, of which there is none here. A round in which nothing could be measured changes no relevance.
     fn merge(&mut self, round: &Harvested<'_>) -> Merged {
         self.relevances.resize(self.relevances.len().max(round.members), 0.0);
         if let Some(contributions) = round.contributions {

@@ -198,26 +198,30 @@ fn killed_between_any_two_effects_it_ends_as_the_undisturbed_run() {
 
 /// Where contributions depend on the rounds before, so does what must be kept.
 #[test]
-fn killed_on_course_it_ends_as_the_undisturbed_run_and_can_be_recomputed() {
+fn killed_with_a_stateful_utility_it_ends_as_the_undisturbed_run_and_can_be_recomputed() {
     let mut rules = rules(SamplerKind::Credit);
-    rules.contribution.utility = Utility::Course;
+    rules.contribution.utility = Utility::Direction;
     let calm = Run::start(rules.clone()).finish(|_| false);
     assert!(calm.log.values().any(|closed| closed.record.phase == Phase::Exploiting));
     for at in 1..=calm.effects {
         let run = Run::start(rules.clone()).finish(|effect| effect == at);
         assert_eq!(run.records(), calm.records(), "killed at effect {at}");
-        assert_eq!(run.federation.course(), calm.federation.course());
+        assert_eq!(run.federation.measurement(), calm.federation.measurement());
     }
     let mut federation = fresh(&rules);
     for closed in calm.log.values() {
-        let before = federation.course().clone();
-        federation = federation.replay(&closed.record, closed.received(), None).unwrap();
-        assert_ne!(federation.course(), &before, "also turned by rounds that were not measured");
+        let before = federation.measurement().clone();
+        federation = federation.replay(&closed.record, closed.received()).unwrap();
+        assert_ne!(
+            federation.measurement(),
+            &before,
+            "also advanced by rounds whose contributions were not used"
+        );
     }
-    assert_eq!(federation.course(), calm.federation.course());
+    assert_eq!(federation.measurement(), calm.federation.measurement());
     rules.contribution.utility = Utility::Cosine;
     let other = Run::start(rules).finish(|_| false);
-    assert!(other.federation.course().values().is_empty(), "nobody asks for it");
+    assert!(!other.federation.measurement().is_stateful());
 }
 
 #[test]
@@ -272,7 +276,7 @@ fn every_strategy_can_be_recomputed_from_its_records() {
         let run = Run::start(rules.clone()).finish(|_| false);
         let mut federation = fresh(&rules);
         for closed in run.log.values() {
-            federation = federation.replay(&closed.record, closed.received(), None).unwrap();
+            federation = federation.replay(&closed.record, closed.received()).unwrap();
         }
         assert_eq!(federation.weights(), run.federation.weights(), "{strategy:?}");
     }

@@ -1,7 +1,8 @@
 //! How it ends: finished, or failed with a remedy.
 
-use evenhand_fairness::Utility;
-use evenhand_federation::FailureCause;
+use evenhand_fairness::utility::DirectionEma;
+use evenhand_fairness::{Measurement, Utility, UtilityState};
+use evenhand_federation::{FailureCause, Federation, SavedFederation};
 use evenhand_protocol::message::{Answer, Phase, Refusal};
 
 use super::world::{World, node, settings, update};
@@ -35,26 +36,41 @@ fn a_model_that_diverges_fails_with_a_remedy_and_keeps_the_last_good_one() {
     assert_eq!(world.manifests.last().unwrap().1.phase, Phase::Failed);
 }
 
+/// The same federation with a state that no round can be measured with.
+fn unmeasurable(federation: &Federation) -> Federation {
+    let sound = federation.measurement();
+    let state = UtilityState::Direction(DirectionEma::new(vec![f32::NAN]));
+    let broken = Measurement::with_state(*sound.config(), state).unwrap();
+    let [sound, broken] = [sound, &broken].map(|measurement| postcard::to_allocvec(measurement).unwrap());
+    let mut bytes = federation.save().to_bytes();
+    let start = bytes.windows(sound.len()).position(|part| part == sound).unwrap();
+    bytes.splice(start..start + sound.len(), broken);
+    Federation::restore(SavedFederation::from_bytes(&bytes).unwrap(), federation.onnx().clone()).unwrap()
+}
+
 /// Measuring is not worth a federation: the round counts, and says that and why nothing was measured.
 #[test]
-fn a_round_that_cannot_be_appraised_is_a_round_without_contributions() {
+fn a_round_that_cannot_be_measured_is_a_round_without_contributions() {
     let mut rules = settings(2);
-    rules.contribution.utility = Utility::NegativeLoss;
+    rules.contribution.utility = Utility::Direction;
     rules.exploring.rounds_max = 2;
-    let mut world = World::with(rules.clone(), 1, &["a", "b"]);
-    let founded = World::new(rules, 1).federation().clone();
+    let founded = unmeasurable(World::new(rules, 1).federation());
+    let mut world = World::of(founded.clone());
+    world.born("a", 1);
+    world.born("b", 1);
     for _ in 0..2 {
         world.updates("a", 1, &[1.0]);
         world.updates("b", 1, &[1.0]);
         let record = &world.last().record;
         let why = record.unmeasured.as_ref().unwrap();
-        assert!(why.contains("negative-loss"), "{why}");
+        assert!(why.contains("direction is not finite"), "{why}");
         assert!(record.nodes.iter().all(|node| node.contribution.is_none()) && record.verdict.is_none());
     }
     assert_eq!(world.last().weights.values(), [-1.0], "the model moves on");
     assert_eq!(world.phase(), Phase::Exploiting, "and so does the federation");
-    let replayed = world.closed.iter().fold(founded, |federation, closed| {
-        federation.replay(&closed.record, closed.received(), None).unwrap()
-    });
+    let replayed = world
+        .closed
+        .iter()
+        .fold(founded, |federation, closed| federation.replay(&closed.record, closed.received()).unwrap());
     assert_eq!(replayed.weights(), world.federation().weights());
 }

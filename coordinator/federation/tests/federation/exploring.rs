@@ -2,7 +2,7 @@
 
 use evenhand_fairness::{Estimator, Utility};
 use evenhand_federation::{
-    Command, Effect, Examiner, Federation, FederationConfig, Input, NodeResponse, Rules, StopRuleKind, Tick,
+    Command, Effect, Federation, FederationConfig, Input, NodeResponse, Rules, StopRuleKind, Tick,
 };
 use evenhand_protocol::identity::Digest;
 use evenhand_protocol::message::{Answer, Declined, Phase, Why};
@@ -83,35 +83,6 @@ fn a_newcomer_while_exploring_enters_at_the_mean_and_is_measured_from_then_on() 
     // One of its three rounds is measured (φ = 0): the other two still count as the mean.
     assert!(close_to(world.standing("c"), 2.0 * 2.0 / 3.0));
     assert!(close_to(world.standing("a"), 1.5), "the others are not restarted");
-}
-
-#[test]
-fn an_examiner_scores_the_model_moved_by_each_coalition() {
-    /// Worth 10 − 2·θ₀ − θ₁: linear, so that each node's value is that of its own move.
-    struct Linear;
-    impl Examiner for Linear {
-        fn score(&mut self, weights: &[f32]) -> f64 {
-            10.0 - 2.0 * f64::from(weights[0]) - f64::from(weights[1])
-        }
-    }
-    let mut rules = settings(2);
-    rules.federation.nodes_max = 2;
-    rules.contribution.utility = Utility::NegativeLoss;
-    rules.contribution.estimator = Estimator::Exact;
-    let mut federation = Federation::new(Rules::new(rules).unwrap(), blueprint(2));
-    let mut effects = Vec::new();
-    for input in [
-        Input::Status { node: node("a"), status: birth(1, None) },
-        Input::Status { node: node("b"), status: birth(1, None) },
-        Input::Answer { node: node("a"), answer: Answer::Update(update(1, 10, &[1.0, 0.0])) },
-        Input::Answer { node: node("b"), answer: Answer::Update(update(1, 30, &[0.0, 1.0])) },
-    ] {
-        (federation, effects) = federation.step_examined(Tick(0), input, Some(&mut Linear));
-    }
-    let Effect::Record(closed) = &effects[0] else { panic!("{:?}", effects[0]) };
-    // θ moves by −0.5·pᵢΔᵢ: worth 2·0.5·¼ for a and 0.5·¾ for b.
-    let phi: Vec<f64> = closed.record.nodes.iter().map(|node| node.contribution.unwrap()).collect();
-    assert!((phi[0] - 0.25).abs() < 1e-6 && (phi[1] - 0.375).abs() < 1e-6, "{phi:?}");
 }
 
 #[test]

@@ -405,7 +405,7 @@ impl Observer {
     fn check_replay(&self) {
         let founded = World::new(self.rules.clone(), DIM).federation().clone();
         let replayed = self.world.closed.iter().fold(founded, |federation, closed| {
-            let next = federation.replay(&closed.record, closed.received(), None);
+            let next = federation.replay(&closed.record, closed.received());
             next.unwrap_or_else(|difference| panic!("{difference}"))
         });
         assert_eq!(replayed.weights(), self.world.federation().weights());

@@ -36,7 +36,7 @@ fn replay(founded: &Federation, history: &[RoundEvidence]) -> Result<(), String>
     let mut federation = founded.clone();
     for closed in history {
         federation = federation
-            .replay(&closed.record, closed.received(), None)
+            .replay(&closed.record, closed.received())
             .map_err(|difference| difference.to_string())?;
     }
     Ok(())

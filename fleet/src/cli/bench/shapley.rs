@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-use evenhand_fairness::{Appraisal, Device, Estimator, Utility, contributions};
+use evenhand_fairness::{ContributionConfig, Device, Estimator, Utility, contributions};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
@@ -21,14 +21,14 @@ pub(crate) struct ShapleyArgs {
     /// Length of an update
     #[arg(long, default_value_t = 104_242)]
     pub dim: usize,
-    /// inner-product, projection, course, cosine or leave-one-out
+    /// inner-product, projection, direction, cosine or leave-one-out
     #[arg(long, default_value = "cosine", value_parser = by_name::<Utility>)]
     pub utility: Utility,
     /// exact, stratified, stratified-independent or permutation
     #[arg(long, default_value = "stratified", value_parser = by_name::<Estimator>)]
     pub estimator: Estimator,
     /// Samples of the estimator
-    #[arg(long, default_value_t = Appraisal::default().samples)]
+    #[arg(long, default_value_t = ContributionConfig::default().samples)]
     pub samples: usize,
     /// cpu, or gpu in a build with the feature of that name
     #[arg(long, default_value = "cpu", value_parser = by_name::<Device>)]
@@ -55,12 +55,12 @@ const ROUNDS_MIN: usize = 3;
 
 /// Measures rounds, and reports the median.
 pub(crate) fn run(args: &ShapleyArgs, mut stdout: impl Write) -> Result<(), BenchError> {
-    let appraisal = Appraisal {
+    let config = ContributionConfig {
         utility: args.utility,
         estimator: args.estimator,
         samples: args.samples,
         device: args.device,
-        ..Appraisal::default()
+        ..ContributionConfig::default()
     };
     let device = args.device.name().map_err(|error| BenchError::Refused(error.to_string()))?;
     let updates = updates(args.nodes, args.dim);
@@ -69,7 +69,7 @@ pub(crate) fn run(args: &ShapleyArgs, mut stdout: impl Write) -> Result<(), Benc
     let mut rng = ChaCha8Rng::seed_from_u64(0);
     let mut round = || {
         let start = Instant::now();
-        contributions(&slices, &weights, &appraisal, &mut rng)
+        contributions(&slices, &weights, &config, &mut rng)
             .map(|_| start.elapsed().as_secs_f64())
             .map_err(|error| BenchError::Refused(error.to_string()))
     };
@@ -110,8 +110,8 @@ pub(crate) fn run(args: &ShapleyArgs, mut stdout: impl Write) -> Result<(), Benc
 fn operations(args: &ShapleyArgs) -> f64 {
     let (nodes, dim) = (args.nodes as f64, args.dim as f64);
     match args.utility {
-        utility if utility.is_additive() => 4.0 * nodes * dim,
-        _ => nodes * (nodes + 1.0) * dim,
+        Utility::Cosine | Utility::LeaveOneOut => nodes * (nodes + 1.0) * dim,
+        _ => 4.0 * nodes * dim,
     }
 }
 

@@ -3,8 +3,7 @@
 use std::io::{BufRead, Write};
 
 use evenhand_fairness::{
-    Appraisal, Contributions, Course, Device, Estimator, Utility, Weighting, contributions,
-    contributions_on_course,
+    ContributionConfig, Contributions, Device, Estimator, Measurement, Utility, UtilityState, Weighting,
 };
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -27,10 +26,9 @@ struct ShapleyQuestion {
     weighting: Weighting,
     #[serde(default)]
     device: Device,
-    /// Of the utility `course`: where updates have pointed before this round.
-    #[serde(default)]
-    course: Vec<f32>,
-    course_kept: Option<f64>,
+    /// The state of the utility before this round, as an answer gave it.
+    state: Option<UtilityState>,
+    direction_decay: Option<f64>,
     #[serde(default)]
     seed: u64,
 }
@@ -40,31 +38,34 @@ struct ShapleyAnswer {
     contributions: Vec<f64>,
     /// Null where a single sample says nothing about its error.
     standard_errors: Vec<f64>,
+    /// The state of a utility that has one, for the next round.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    state: Option<UtilityState>,
 }
 
 /// Answers one question.
 pub(super) fn run(stdin: impl BufRead, stdout: impl Write) -> Result<(), CalcError> {
     let question: ShapleyQuestion = super::read(stdin)?;
-    let defaults = Appraisal::default();
-    let appraisal = Appraisal {
+    let defaults = ContributionConfig::default();
+    let config = ContributionConfig {
         utility: question.utility,
         estimator: question.estimator,
         samples: question.samples.unwrap_or(defaults.samples),
         standard_error: question.standard_error,
         weighting: question.weighting,
         device: question.device,
-        course_kept: question.course_kept.unwrap_or(defaults.course_kept),
+        direction_decay: question.direction_decay.unwrap_or(defaults.direction_decay),
     };
     let updates: Vec<&[f32]> = question.updates.iter().map(Vec::as_slice).collect();
     let mut rng = ChaCha8Rng::seed_from_u64(question.seed);
-    let Contributions { values, standard_errors } = match question.utility {
-        Utility::Course => {
-            let course = Course::new(question.course);
-            contributions_on_course(&course, &updates, &question.weights, &appraisal)?.0
-        }
-        _ => contributions(&updates, &question.weights, &appraisal, &mut rng)?,
+    let mut measurement = match question.state {
+        Some(state) => Measurement::with_state(config, state)?,
+        None => Measurement::new(config),
     };
-    super::write(stdout, &ShapleyAnswer { contributions: values, standard_errors })
+    let Contributions { values, standard_errors } =
+        measurement.measure(&updates, &question.weights, &mut rng)?;
+    let state = measurement.is_stateful().then(|| measurement.state().clone());
+    super::write(stdout, &ShapleyAnswer { contributions: values, standard_errors, state })
 }
 
 #[cfg(test)]
@@ -94,15 +95,16 @@ mod tests {
     }
 
     #[test]
-    fn a_course_is_as_by_hand() {
+    fn a_direction_is_as_by_hand() {
         // Half of (8, 0), and (1.5, 1): the first sees (4, 1), the second sees (5.5, 0), at right angles to it.
         let answer = ask(
             &Shapley,
-            r#"{"updates":[[3,0],[0,2]],"weights":[0.5,0.5],"utility":"course","course":[8,0],"course_kept":0.5}"#,
+            r#"{"updates":[[3,0],[0,2]],"weights":[0.5,0.5],"utility":"direction","state":{"direction":[8,0]},"direction_decay":0.5}"#,
         );
         let values = answer["contributions"].as_array().unwrap();
         assert!((values[0].as_f64().unwrap() - 0.5f64.sqrt()).abs() < 1e-12, "{answer}");
         assert_eq!(values[1], 0.0);
+        assert_eq!(answer["state"], serde_json::json!({"direction": [5.5, 1.0]}));
     }
 
     #[test]
@@ -136,17 +138,17 @@ mod tests {
             (r#"{"updates":[[1,1e39]],"weights":[1]}"#, "updates[0] is not finite"),
             (
                 r#"{"updates":[[1]],"weights":[1],"utility":"fame"}"#,
-                "utility: unknown variant `fame`, expected one of `inner-product`, `cosine`, `negative-loss`, \
-                 `accuracy`, `leave-one-out`, `projection`, `course`",
+                "utility: unknown variant `fame`, expected one of `inner-product`, `cosine`, `leave-one-out`, \
+                 `projection`, `direction`",
             ),
             (
-                r#"{"updates":[[1,2]],"weights":[1],"utility":"course","course":[1]}"#,
-                "course has 1 values, expected 2",
+                r#"{"updates":[[1,2]],"weights":[1],"utility":"direction","state":{"direction":[1]}}"#,
+                "direction has 1 values, expected 2",
             ),
             (r#"{"updates":[[1]],"weights":[1],"samples":0}"#, "samples = 0 must be at least 1"),
             (
-                r#"{"updates":[[1]],"weights":[1],"utility":"accuracy"}"#,
-                "utility = accuracy needs validation data to score models on",
+                r#"{"updates":[[1]],"weights":[1],"state":{"direction":[1]}}"#,
+                "the state is not one of the configured utility",
             ),
         ] {
             // What serde found wrong ends with its place.

@@ -10,7 +10,7 @@ use std::process::Stdio;
 
 use evenhand_coordinator::shell::{ConnectionOptions, Coordinator, TimedRound};
 use evenhand_coordinator::store::{Store, StorePersistence};
-use evenhand_fairness::{Appraisal, Utility};
+use evenhand_fairness::{ContributionConfig, Utility};
 use evenhand_federation::{Federation, FederationConfig, InitialModel, NodeResponse, Rules};
 use evenhand_link::Broker;
 use evenhand_models::{LoadOptions, Model, shipped};
@@ -117,7 +117,7 @@ fn federation_name(args: &ChurnArgs) -> Result<FederationId, SimulationError> {
 fn federation(args: &ChurnArgs) -> Result<Federation, SimulationError> {
     let model = Model::load(shipped::ELECTRICITY_RNN, &LoadOptions::default())?;
     let mut settings = FederationConfig {
-        contribution: Appraisal { utility: Utility::InnerProduct, ..Default::default() },
+        contribution: ContributionConfig { utility: Utility::InnerProduct, ..Default::default() },
         ..Default::default()
     };
     settings.federation.name = federation_name(args)?;

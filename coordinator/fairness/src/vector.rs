@@ -1,7 +1,5 @@
-//! The utilities whose game is additive: the inner product, and the projection.
+//! Sums and products of updates in double precision.
 
-use super::Contributions;
-use super::game::cosine::vanishes;
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -13,30 +11,6 @@ const SPAN_MAX: usize = 4096;
 const SPAN_MIN: usize = 512;
 /// What the spans of all nodes should take together, in values.
 const CACHED: usize = 1 << 17;
-
-/// φᵢ = cᵢ⟨Δθᵢ, g_N⟩ with U(S) = ⟨g_S, g_N⟩: player i adds the same to every coalition, so this is the
-/// Shapley value, exactly, without a Gram matrix. `coalition[i]` = cᵢ, `weights[i]` = pᵢ.
-pub(super) fn inner_product(updates: &[&[f32]], weights: &[f64], coalition: &[f64]) -> Contributions {
-    let products = products(updates, weights);
-    exactly(coalition.iter().zip(products).map(|(weight, product)| weight * product).collect())
-}
-
-/// The same in shares of ‖g_N‖² = Σ pᵢ⟨Δθᵢ, g_N⟩, with U(S) = ⟨g_S, g_N⟩/‖g_N‖²; 0 where there is no way to go.
-pub(super) fn projection(updates: &[&[f32]], weights: &[f64], coalition: &[f64]) -> Contributions {
-    let products = products(updates, weights);
-    let whole: f64 = weights.iter().zip(&products).map(|(weight, product)| weight * product).sum();
-    let processor = Arch::new();
-    let square = |update: &&[f32]| processor.dispatch(SquaredNorm(update));
-    let mass: f64 =
-        updates.iter().zip(weights).map(|(update, weight)| weight * weight * square(update)).sum();
-    let nowhere = vanishes(whole, mass);
-    let share = |(weight, product)| if nowhere { 0.0 } else { weight * product / whole };
-    exactly(coalition.iter().zip(products).map(share).collect())
-}
-
-pub(super) fn exactly(values: Vec<f64>) -> Contributions {
-    Contributions { standard_errors: vec![0.0; values.len()], values }
-}
 
 /// ⟨Δθᵢ, g_N⟩ of every node.
 ///
@@ -65,13 +39,13 @@ fn sum_over(updates: &[&[f32]], weights: &[f64], range: Range<usize>, span: usiz
     for start in range.clone().step_by(span) {
         let span = start..range.end.min(start + span);
         let whole = &mut whole[..span.len()];
-        processor.dispatch(Span { updates, weights, span, whole, sums: &mut sums });
+        processor.dispatch(SpanProducts { updates, weights, span, whole, sums: &mut sums });
     }
     sums
 }
 
-/// One span's share, as a value so that it is compiled for each instruction set.
-struct Span<'a> {
+/// The sums over one span, as a value so that it is compiled for each instruction set.
+struct SpanProducts<'a> {
     updates: &'a [&'a [f32]],
     weights: &'a [f64],
     span: Range<usize>,
@@ -79,7 +53,7 @@ struct Span<'a> {
     sums: &'a mut [f64],
 }
 
-impl WithSimd for Span<'_> {
+impl WithSimd for SpanProducts<'_> {
     type Output = ();
 
     #[inline(always)]
@@ -147,4 +121,9 @@ pub(super) fn dot(whole: &[f64], update: &[f32]) -> f64 {
     }
     let rest: f64 = rest.iter().zip(update_rest).map(|(a, b)| a * f64::from(*b)).sum();
     sums.iter().sum::<f64>() + rest
+}
+
+/// Whether updates of total square `mass` have a sum that single precision cannot distinguish from zero.
+pub(super) fn vanishes(square: f64, mass: f64) -> bool {
+    square <= f64::from(f32::EPSILON) * mass
 }
