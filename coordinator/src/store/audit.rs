@@ -108,7 +108,12 @@ fn state_difference(computed: &Federation, stored: &Federation) -> Option<Replay
         return model;
     }
     if computed.measurement() != stored.measurement() {
-        return Some(difference(stored, "the measurement in the state", "another", "what the updates led to"));
+        return Some(difference(
+            stored,
+            "the measurement in the state",
+            "another",
+            "what the updates led to",
+        ));
     }
     // The stored state may have more members, for the open round.
     for (column, (expected, found)) in computed.members().iter().zip(stored.members()).enumerate() {
