@@ -1,4 +1,4 @@
-//! The calculators as programs: what comes out where, and with which exit code.
+//! The calculators as programs: output and exit codes.
 #![allow(clippy::unwrap_used)]
 
 use std::io::Write;

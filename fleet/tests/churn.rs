@@ -1,4 +1,4 @@
-//! Nodes that die and return hold nothing up.
+//! Nodes that disconnect and return delay no round.
 #![allow(clippy::unwrap_used)]
 
 use std::process::Command;
@@ -6,7 +6,7 @@ use std::process::Command;
 use evenhand_link::testing::Mosquitto;
 
 #[test]
-fn no_round_waits_for_the_dead() {
+fn no_round_waits_for_disconnected_nodes() {
     let broker = Mosquitto::start();
     let output = Command::new(env!("CARGO_BIN_EXE_evenhand-fleet"))
         .args(["bench", "churn", "--nodes", "50", "--rounds", "10", "--dying", "0.2", "--json"])

@@ -1,4 +1,4 @@
-//! The program as its user meets it.
+//! The command line of the demo.
 #![allow(clippy::unwrap_used)]
 
 use std::io::{BufRead, BufReader};
@@ -136,7 +136,7 @@ fn help_lists_the_exit_codes() {
 }
 
 #[test]
-fn a_report_that_cannot_be_written_is_told_before_anything_runs() {
+fn a_report_that_cannot_be_written_is_refused_before_the_run() {
     let folder = tempfile::tempdir().unwrap();
     let output = finished(&folder.path().join("missing/report.html"), &["--transport", "memory"]);
     let stderr = String::from_utf8(output.stderr).unwrap();
@@ -145,7 +145,7 @@ fn a_report_that_cannot_be_written_is_told_before_anything_runs() {
 }
 
 #[test]
-fn ctrl_c_ends_with_what_was_reached() {
+fn ctrl_c_ends_with_the_results_so_far() {
     for transport in ["memory", "mqtt"] {
         let folder = tempfile::tempdir().unwrap();
         let report = folder.path().join("report.html");

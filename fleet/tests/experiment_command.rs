@@ -1,4 +1,4 @@
-//! `experiment` and `paper` as their user meets them, on made-up data.
+//! The commands `experiment` and `paper`, on synthetic data.
 #![allow(clippy::unwrap_used)]
 
 use std::io::{BufRead, BufReader, Read};
@@ -83,7 +83,7 @@ fn trials_at_the_same_time_find_what_trials_one_by_one_find() {
 }
 
 #[test]
-fn alone_there_is_nobody_to_keep_an_update_from() {
+fn a_standalone_node_withholds_no_update() {
     let accuracies = |corruption: &str| {
         let out = tempfile::tempdir().unwrap();
         let chosen = ["--corruption", corruption, "--trials", "1", "--json"];
@@ -123,7 +123,7 @@ fn an_interrupted_experiment_says_how_to_go_on() {
     assert_eq!(output.status.code(), Some(INTERRUPTED), "{rest}");
     assert!(output.stdout.is_empty(), "no table of half an experiment");
     assert!(rest.contains("the same command goes on from there"), "{rest}");
-    assert!(out.path().join("synthetic/feature-noise/paper/evenhand").is_dir(), "what was done is kept");
+    assert!(out.path().join("synthetic/feature-noise/paper/evenhand").is_dir(), "what was done is stored");
 }
 
 #[test]
@@ -146,8 +146,8 @@ fn the_paper_prints_documents_and_objects() {
     );
     assert!(json["tables"][0]["rows"][0]["cells"][0]["mean"].is_f64());
     assert!(out.path().join("paper-time.html").is_file());
-    let kept = command(out.path(), &["paper", "all", "--no-run", "--trials", "1"]).output().unwrap();
-    let tables = text(&kept.stdout);
+    let stored = command(out.path(), &["paper", "all", "--no-run", "--trials", "1"]).output().unwrap();
+    let tables = text(&stored.stdout);
     assert!(tables.contains("running time") && tables.contains("Standalone"), "{tables}");
     assert!(!tables.contains("MNIST") && !tables.contains("FedAvg"), "{tables}");
 }
@@ -164,7 +164,7 @@ fn trials_that_fail_are_named_below_the_table_of_the_others() {
 }
 
 #[test]
-fn samples_that_are_seen_again_are_told() {
+fn repeated_samples_are_noted() {
     let (out, data) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     // 16 digits; 4 nodes need batches of 2 for 2 rounds and the one ahead.
     let mut images: Vec<u8> = [0x803u32, 16, 28, 28].iter().flat_map(|word| word.to_be_bytes()).collect();
@@ -181,7 +181,7 @@ fn samples_that_are_seen_again_are_told() {
 }
 
 #[test]
-fn what_a_data_set_cannot_have_is_left_out_with_a_sentence() {
+fn impossible_combinations_are_left_out_with_a_sentence() {
     let out = tempfile::tempdir().unwrap();
     for (flags, reason) in [
         (
@@ -211,7 +211,7 @@ fn what_a_data_set_cannot_have_is_left_out_with_a_sentence() {
 }
 
 #[test]
-fn what_is_shown_without_running_leaves_no_trace() {
+fn showing_without_running_writes_no_file() {
     let out = tempfile::tempdir().unwrap();
     for flags in ["experiment --no-run", "paper fairness --dataset synthetic --no-run"] {
         let output = command(out.path(), &flags.split(' ').collect::<Vec<_>>()).output().unwrap();

@@ -66,7 +66,7 @@ impl From<DataError> for FleetError {
 }
 
 impl FleetError {
-    /// Whether it failed only because the reader of its output is gone.
+    /// True if it failed only because the reader of its output is gone.
     pub fn is_reader_gone(&self) -> bool {
         matches!(self, Self::Output(cause) | Self::Calc(CalcError::Io(cause)) if stdout::is_closed_pipe(cause))
     }

@@ -103,8 +103,8 @@ pub(super) fn run(args: &PaperArgs) -> Result<Exit, FleetError> {
     let trials = args.trials.trials;
     let setups: Vec<Setup> = plans.iter().flat_map(|plan| plan.setups(trials)).collect();
     let name = value_name(&args.table);
-    let whom = if args.trials.as_published == AsPublished::Code { "-code" } else { "" };
-    let file = args.trials.report_file(args.trials.out.join(format!("paper-{name}{whom}.html")))?;
+    let suffix = if args.trials.as_published == AsPublished::Code { "-code" } else { "" };
+    let file = args.trials.report_file(args.trials.out.join(format!("paper-{name}{suffix}.html")))?;
     let Some(records) = args.trials.records(&setups)? else { return Ok(Exit::Interrupted) };
     let mut tables: Vec<ResultTable> = plans.iter().map(|plan| plan.fill(&records, trials)).collect();
     if args.trials.no_run {
@@ -112,7 +112,7 @@ pub(super) fn run(args: &PaperArgs) -> Result<Exit, FleetError> {
         tables.retain(|table| !table.rows.is_empty());
         if tables.is_empty() {
             eprintln!(
-                "no trial of this is kept in {}; without --no-run they are run",
+                "no trial of this is stored in {}; without --no-run they are run",
                 args.trials.out.display()
             );
         }
@@ -169,7 +169,7 @@ fn present(args: &PaperArgs) -> Result<(Vec<Dataset>, Vec<String>), FleetError> 
         }
     }
     if there.is_empty() {
-        left_out.push("no data set is there, so made-up data are used instead".into());
+        left_out.push("no data set is there, so synthetic data are used instead".into());
         there.push(Dataset::Synthetic);
     }
     Ok((there, left_out))
@@ -196,13 +196,13 @@ fn groups(plans: &[TablePlan], records: &TrialRecords, trials: u64) -> Vec<Vec<S
 
 /// Each one once, in the order given.
 fn once<T: Clone + PartialEq>(given: &[T]) -> Vec<T> {
-    let mut kept: Vec<T> = Vec::new();
+    let mut unique: Vec<T> = Vec::new();
     for one in given {
-        if !kept.contains(one) {
-            kept.push(one.clone());
+        if !unique.contains(one) {
+            unique.push(one.clone());
         }
     }
-    kept
+    unique
 }
 
 fn heading(name: &str) -> String {

@@ -25,8 +25,8 @@ pub fn text(outcome: &Outcome, figures: &Figures) -> String {
     }));
     let mut text = aligned(&rows);
     text.push('\n');
-    for (name, words) in summary(outcome, figures) {
-        writeln!(text, "{name:<9} {words}").expect("a String takes any text");
+    for (name, sentence) in summary(outcome, figures) {
+        writeln!(text, "{name:<9} {sentence}").expect("a String takes any text");
     }
     text
 }

@@ -22,7 +22,7 @@ const NAMED_MAX: usize = 5;
 #[derive(Debug, Serialize)]
 pub struct Catalogue {
     folder: Option<DisplayedPath>,
-    /// Why the folder cannot be listed.
+    /// The error of a folder that cannot be listed.
     problem: Option<String>,
     datasets: Vec<DatasetEntry>,
 }
@@ -72,10 +72,10 @@ enum DatasetState {
 #[derive(Debug, Serialize)]
 struct CheckedFile {
     path: DisplayedPath,
-    /// Of the content, unpacked.
+    /// Bytes of the unpacked content.
     bytes: u64,
     sha256: String,
-    /// Whether this is the published file, where its checksum is known.
+    /// True if this is the published file, where its checksum is known.
     as_published: Option<bool>,
 }
 

@@ -61,7 +61,7 @@ pub(super) fn load(folder: &Path, request: &DataRequest) -> Result<SamplePool, D
     })
 }
 
-/// What a byte is to the model, by channel.
+/// The input value of each byte, by channel.
 fn levels(as_published: AsPublished) -> [Vec<f32>; 3] {
     CHANNELS_CODE.map(|(mean, deviation)| {
         let level = |value: u8| {

@@ -15,7 +15,7 @@ pub enum Dataset {
     Cifar10,
     /// Nine kinds of tissue
     Pathmnist,
-    /// Whether the price in an order book will rise
+    /// Direction of the price in an order book
     Hft,
     /// The load of Germany, every 15 minutes
     Electricity,
@@ -63,7 +63,7 @@ impl Dataset {
         }
     }
 
-    /// Whether its targets are classes, for which an accuracy is defined.
+    /// True if its targets are classes, for which an accuracy is defined.
     pub fn has_classes(self) -> bool {
         !matches!(self, Dataset::Electricity | Dataset::Meters)
     }

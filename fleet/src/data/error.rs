@@ -61,7 +61,7 @@ pub enum DataError {
         dataset: Dataset,
         /// Where.
         path: PathBuf,
-        /// What was found.
+        /// The found value.
         found: &'static str,
     },
     /// A file cannot be read, or a folder not listed.
@@ -86,7 +86,7 @@ pub enum DataError {
         dataset: Dataset,
         /// The path.
         path: PathBuf,
-        /// Where in the file.
+        /// The position in the file.
         position: FilePosition,
         /// The departure.
         cause: Box<FormatError>,
@@ -104,9 +104,9 @@ pub enum DataError {
         dataset: Dataset,
         /// The file, or the folder.
         path: PathBuf,
-        /// Where in it, if there is a position to look at.
+        /// The position, if there is one to look at.
         position: Option<FilePosition>,
-        /// Why there are none.
+        /// The reason.
         reason: String,
     },
 }
@@ -145,19 +145,19 @@ pub enum FormatError {
     /// It begins otherwise.
     #[error("{expected} begins with {wanted}, here is {found}")]
     Magic {
-        /// What the file should be.
+        /// The format.
         expected: &'static str,
-        /// How that begins.
+        /// Its first bytes.
         wanted: String,
-        /// How this begins.
+        /// The found bytes.
         found: String,
     },
     /// It ends early, or goes on.
     #[error("{wanted} bytes should follow, there are {found}")]
     Length {
-        /// By what the file says of itself.
+        /// By the file's header.
         wanted: u64,
-        /// What was found.
+        /// The found value.
         found: u64,
     },
     /// It is packed, and does not unpack.
@@ -169,25 +169,25 @@ pub enum FormatError {
     /// Its samples are of another shape.
     #[error("{what} of shape {found:?}, expected {wanted}")]
     Shape {
-        /// Of what.
+        /// The array.
         what: &'static str,
-        /// As the file says.
+        /// The found value.
         found: Vec<usize>,
-        /// As it should be.
+        /// The expected one.
         wanted: &'static str,
     },
     /// Two parts disagree.
     #[error("{labels} labels for {samples} samples")]
     Counts {
-        /// How many labels.
+        /// Labels.
         labels: usize,
-        /// How many samples.
+        /// Samples.
         samples: usize,
     },
     /// A class that does not exist.
     #[error("label {found}, but classes are {first} to {last}")]
     Label {
-        /// As the file says.
+        /// The found value.
         found: String,
         /// The lowest.
         first: u32,
@@ -197,7 +197,7 @@ pub enum FormatError {
     /// Text where a number should be.
     #[error("{found:?} in column {column} is no finite number")]
     Number {
-        /// What was found.
+        /// The found value.
         found: String,
         /// Counted from 1.
         column: usize,
@@ -205,11 +205,11 @@ pub enum FormatError {
     /// A number that no such meter shows.
     #[error("{found} in column {column} is no {quantity}: those lie between {low} and {high}")]
     Implausible {
-        /// What was found.
+        /// The found value.
         found: String,
         /// Counted from 1.
         column: usize,
-        /// What it should be.
+        /// The quantity.
         quantity: &'static str,
         /// The lowest that is believed.
         low: String,
@@ -219,7 +219,7 @@ pub enum FormatError {
     /// A time outside of all recordings.
     #[error("{found:?} is no time of a recording: those lie between 1970 and 2099")]
     Era {
-        /// What was found.
+        /// The found value.
         found: String,
     },
     /// A reading without an owner.
@@ -235,17 +235,17 @@ pub enum FormatError {
         owner: String,
         /// When.
         time: String,
-        /// What was found.
+        /// The found value.
         found: String,
         /// The other file and line.
         other: String,
-        /// What was found.
+        /// The found value.
         before: String,
     },
     /// Text where a time should be.
     #[error("{found:?} is no time such as 2015-01-01T00:00:00Z")]
     Time {
-        /// What was found.
+        /// The found value.
         found: String,
     },
     /// Rows of different length, or too few of them.
@@ -253,17 +253,17 @@ pub enum FormatError {
     Table {
         /// Rows or numbers.
         what: &'static str,
-        /// How many there are.
+        /// The found number.
         found: usize,
-        /// How many there should be.
+        /// The expected number.
         wanted: usize,
     },
     /// A column or a member that is not there.
     #[error("no {wanted}; there are {found}")]
     Absent {
-        /// What was sought.
+        /// The searched name.
         wanted: String,
-        /// What is there instead.
+        /// The names that are there.
         found: String,
     },
     /// A .npy member of a format that does not exist yet.
@@ -277,7 +277,7 @@ pub enum FormatError {
         "an array column by column ('fortran_order': True), expected row by row ('fortran_order': False)"
     )]
     Order,
-    /// The head of a .npy member says something else than this program reads.
+    /// A .npy header that this program does not read.
     #[error("the head of the array is not understood: {0}")]
     Head(String),
     /// Text that is no table.

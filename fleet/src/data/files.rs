@@ -79,7 +79,7 @@ pub(super) fn plain_name(path: &Path) -> &str {
     name.strip_suffix(".gz").unwrap_or(name)
 }
 
-/// As [`find`], one file of exactly this name.
+/// The one file of exactly this name, found as by [`find`].
 pub(super) fn find_one(dataset: Dataset, folder: &Path, name: &'static str) -> Result<PathBuf, DataError> {
     let found = find(dataset, folder, |file| file == name)?.into_iter().next();
     found.ok_or_else(|| missing(dataset, folder, name))

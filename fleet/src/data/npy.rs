@@ -10,7 +10,7 @@ const MAGIC: &[u8] = b"\x93NUMPY";
 pub(super) struct NpyArray {
     pub(super) shape: Vec<usize>,
     pub(super) values: Vec<u8>,
-    /// Where in the file the values begin.
+    /// The position of the values in the file.
     pub(super) head: usize,
 }
 

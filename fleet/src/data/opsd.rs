@@ -13,7 +13,7 @@ use super::{AsPublished, DataError, DataRequest, Dataset, FormatError, SamplePoo
 const STEP_MS: i64 = 900_000;
 const DAY: usize = 96;
 
-/// As published; and a file with the same index from another publisher.
+/// The published name, and that of a file with the same index from another publisher.
 const NAMES: [&str; 2] = ["time_series_15min_singleindex.csv", "de_load_15min_opsd_index.csv"];
 const LOADS: [&str; 2] = ["DE_load_actual_entsoe_transparency", "DE_load_MW"];
 
@@ -30,7 +30,7 @@ const CUT: WindowCut = WindowCut { step_s: 900, utc_offset_s: 3600, warm_up: 14 
 const TRIMMED: usize = 100;
 /// Its first sample lies a year and a step behind them.
 const YEAR: usize = 365 * DAY;
-/// How many steps back its inputs lie, after the one of a year ago: one to seven days, the last five steps.
+/// Steps back to its inputs, after the one of a year ago: one to seven days, the last five steps.
 const LAGS_CODE: [usize; 12] = [DAY, 2 * DAY, 3 * DAY, 4 * DAY, 5 * DAY, 6 * DAY, 7 * DAY, 5, 4, 3, 2, 1];
 /// Quantities in each of its rows: the load is the first; the others are not in these files and are 0.
 const COLUMNS_CODE: usize = 40;
@@ -122,7 +122,7 @@ fn as_the_code(readings: &[Reading], request: &DataRequest) -> (Vec<usize>, Samp
     (vec![(1 + LAGS_CODE.len()) * COLUMNS_CODE], samples, targets.len())
 }
 
-/// Where the reading of the same date and time a year before is; of 29 February, that of the 28th.
+/// The position of the reading at the same date and time a year before; of 29 February, that of the 28th.
 fn a_year_before(readings: &[Reading], at: usize) -> Option<usize> {
     let text = iso_text(readings[at].time_ms - STEP_MS);
     let (year, rest) = text.split_at_checked(4)?;

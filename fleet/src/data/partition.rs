@@ -22,7 +22,7 @@ pub(crate) struct PartitionConfig {
     pub(crate) rounds: usize,
     /// Samples of a node's batch, on average.
     pub(crate) batch: usize,
-    /// How far batches follow a power law, from 0 to 1; none where they are of equal size.
+    /// The weight of a power law in batch sizes, from 0 to 1; none where they are equal.
     pub(crate) power_law: Option<f64>,
     /// Seed of the order.
     pub(crate) seed: u64,
@@ -38,7 +38,7 @@ pub(crate) struct Partition {
     nodes: usize,
     /// Samples in the pool, round by round, and node by node within a round.
     order: Vec<u32>,
-    /// Where in `order` each batch ends, in the same order.
+    /// The end of each batch in `order`, in the same order.
     ends: Vec<usize>,
     /// Passes through the pool.
     pub(crate) passes: usize,

@@ -11,7 +11,7 @@ pub struct SamplePool {
     pub features: Vec<f32>,
     /// The target of each sample.
     pub targets: SampleTargets,
-    /// The range of each node's own samples, if the data belong to somebody; otherwise they are partitioned.
+    /// The range of each node's own samples, if the data have owners; otherwise they are partitioned.
     pub owners: Option<Vec<Range<usize>>>,
     /// Samples in the files; the pool has those that were asked for. Where there are owners, it has all of them.
     pub recorded: usize,
@@ -28,7 +28,7 @@ impl SamplePool {
         }
     }
 
-    /// Whether there are no samples.
+    /// True if there are no samples.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -15,7 +15,7 @@ pub struct DataRequest {
     pub seed: u64,
     /// Samples, at most.
     pub samples_max: usize,
-    /// Owners, at most, where the data belong to somebody.
+    /// Owners, at most, where the data have owners.
     pub owners_max: usize,
 }
 

@@ -44,7 +44,7 @@ impl VariantTrials<'_> {
 pub(crate) fn correlations(id: &str, entries: &[VariantTrials<'_>], measure: Measure, title: &str) -> String {
     let estimates: Vec<Option<Estimate>> = entries.iter().map(|entry| entry.estimate(measure)).collect();
     let shown: Vec<String> = (entries.iter().zip(&estimates))
-        .map(|(entry, estimate)| format!("{} {}", entry.variant().label(), words(estimate.as_ref())))
+        .map(|(entry, estimate)| format!("{} {}", entry.variant().label(), estimate_text(estimate.as_ref())))
         .collect();
     let height = TOP + ROW * entries.len() as f64 + 42.0;
     let mut svg = Svg::new(id, (WIDTH, height), title, &format!("{}.", shown.join("; ")));
@@ -69,15 +69,15 @@ pub(crate) fn correlations(id: &str, entries: &[VariantTrials<'_>], measure: Mea
             let error = estimate.standard_error.unwrap_or(0.0);
             let at = |value: f64| (axis.at(value), y);
             svg.line(&format!("bar {class}"), at(estimate.mean - error), at(estimate.mean + error));
-            let hover = format!("{label}: {}", words(Some(estimate)));
+            let hover = format!("{label}: {}", estimate_text(Some(estimate)));
             svg.circle(&format!("dot {class}"), at(estimate.mean), 5.0, Some(&hover));
         }
-        svg.text("tick", (WIDTH - 2.0, y + 4.0), Anchor::End, &words(estimate.as_ref()));
+        svg.text("tick", (WIDTH - 2.0, y + 4.0), Anchor::End, &estimate_text(estimate.as_ref()));
     }
     svg.finish()
 }
 
-fn words(estimate: Option<&Estimate>) -> String {
+fn estimate_text(estimate: Option<&Estimate>) -> String {
     estimate.map_or("–".to_owned(), |estimate| {
         let error = estimate.standard_error.map_or(String::new(), |error| format!(" ± {error:.2}"));
         format!("{}{error}", signed(estimate.mean, 2))
@@ -158,7 +158,7 @@ pub(crate) fn trade_off(id: &str, table: &ResultTable, (fairness, equality): (us
     };
     let points: Vec<(String, Estimate, Estimate)> = table.rows.iter().filter_map(point).collect();
     let shown: Vec<String> =
-        points.iter().map(|(name, x, y)| format!("{name}: {}, {:.4}", words(Some(y)), x.mean)).collect();
+        points.iter().map(|(name, x, y)| format!("{name}: {}, {:.4}", estimate_text(Some(y)), x.mean)).collect();
     let description =
         format!("{} and {}. {}.", table.columns[fairness + 1], table.columns[equality + 1], shown.join("; "));
     let mut svg = Svg::new(id, (WIDTH, HEIGHT), "Fairness against equality", &description);
@@ -181,7 +181,7 @@ pub(crate) fn trade_off(id: &str, table: &ResultTable, (fairness, equality): (us
     svg.finish()
 }
 
-/// What is plotted against ζ.
+/// The value that is plotted against ζ.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum NodeMeasure {
     Loss,
@@ -202,7 +202,7 @@ pub(crate) fn against_zeta(id: &str, entry: &VariantTrials<'_>, plotted: NodeMea
     };
     let dots: Vec<(f64, f64, String)> =
         entry.records.iter().flat_map(|record| dots(record, plotted)).collect();
-    let rho = words(entry.estimate(measure).as_ref());
+    let rho = estimate_text(entry.estimate(measure).as_ref());
     let description = format!("{} dots, one a node and trial; ρ = {rho}.", dots.len());
     let mut svg = Svg::new(id, (WIDTH, HEIGHT), title, &description);
     let (low, high) = extent(dots.iter().map(|dot| dot.0));

@@ -1,4 +1,4 @@
-//! What several trials say together.
+//! Estimates over several trials.
 
 use serde::Serialize;
 
@@ -14,7 +14,7 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// Of the values that there are; none of no values. What is not a number is no value.
+    /// The estimate from the values that there are; none of no values. Only finite numbers are values.
     pub fn of(values: impl IntoIterator<Item = Option<f64>>) -> Option<Self> {
         let values: Vec<f64> = values.into_iter().flatten().filter(|value| value.is_finite()).collect();
         let n = values.len() as f64;

@@ -90,7 +90,7 @@ impl Measure {
     }
 
     /// Its description, for the middle of a sentence.
-    pub fn words(self, dataset: Dataset) -> String {
+    pub fn description(self, dataset: Dataset) -> String {
         let score = score_name(dataset);
         match self {
             Self::RhoLoss => "fairness: Pearson of ζ with the online loss".into(),

@@ -64,7 +64,7 @@ fn plots(page: &mut String, id: &str, setups: &[Setup], trials: u64, records: &T
     let score = score_name(first.setup.dataset);
     page.push_str("<h3>Fairness</h3>\n");
     page.push_str(
-        "<p class=\"say\">Pearson’s correlation of data quality ζ with what nodes get; dot and bar are mean and standard \
+        "<p class=\"say\">Pearson’s correlation of data quality ζ with loss and staleness; dot and bar are mean and standard \
          error over trials, an upright mark is the published figure.</p>\n<div class=\"pair\">\n",
     );
     let loss = "Fairness by online loss";
@@ -99,7 +99,7 @@ fn plots(page: &mut String, id: &str, setups: &[Setup], trials: u64, records: &T
 fn lead(setups: &[Setup], trials: u64, records: &TrialRecords) -> String {
     let Some(first) = setups.first() else { return String::new() };
     let (nodes, rounds, strategies) = (first.nodes, first.rounds, setups.len());
-    let words = if strategies == 1 { "strategy" } else { "strategies" };
+    let noun = if strategies == 1 { "strategy" } else { "strategies" };
     let wanted = setups.iter().flat_map(|setup| seeds(setup, trials));
     let (asked, done) =
         (strategies as u64 * trials, wanted.filter(|setup| records.get(setup).is_some()).count());
@@ -110,7 +110,7 @@ fn lead(setups: &[Setup], trials: u64, records: &TrialRecords) -> String {
     };
     let seconds: f64 = records.iter().map(|record| record.seconds).sum();
     format!(
-        "{nodes} nodes learn for {rounds} rounds; {strategies} {words}, {each}, all strategies on the same \
+        "{nodes} nodes learn for {rounds} rounds; {strategies} {noun}, {each}, all strategies on the same \
          data. {} of computing.",
         super::progress::duration(seconds)
     )

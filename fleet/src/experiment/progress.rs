@@ -201,7 +201,7 @@ fn class(setup: &Setup) -> CostClass {
     (setup.dataset, setup.variant)
 }
 
-/// Seconds in words.
+/// A duration for readers.
 pub fn duration(seconds: f64) -> String {
     match seconds.max(0.0).round() as u64 {
         s if s < 100 => format!("{s} s"),

@@ -79,9 +79,9 @@ mod tests {
                 (figure(&code, Measure::RhoLoss), value(&code, Measure::RhoLoss)),
                 (Some("0.72"), Some(0.72))
             );
-            let said = remark(&code).expect("MNIST has a remark");
-            assert!(said.contains("700 steps") && said.contains(paper), "{said}");
-            assert!(remark(&text).is_some_and(|said| said.contains("as the paper says")));
+            let code_remark = remark(&code).expect("MNIST has a remark");
+            assert!(code_remark.contains("700 steps") && code_remark.contains(paper), "{code_remark}");
+            assert!(remark(&text).is_some_and(|remark| remark.contains("as the paper says")));
         }
     }
 }

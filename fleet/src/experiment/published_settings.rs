@@ -93,7 +93,7 @@ impl Setup {
         (!own.is_empty()).then(|| short(own.join(",")))
     }
 
-    /// Whether the paper ran this setup; the number of evaluation samples is no part of it.
+    /// True if the paper ran this setup; the number of evaluation samples is no part of it.
     pub(crate) fn is_published(&self) -> bool {
         self.differences().iter().all(|(name, _)| *name == "evaluation-samples")
     }

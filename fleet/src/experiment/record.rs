@@ -65,9 +65,9 @@ pub struct TrialResult {
 /// Means over nodes, one a round.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct LearningCurve {
-    /// Of the online loss; a round whose loss is no number has none.
+    /// Mean online losses; none for a round whose loss is no number.
     pub losses: Vec<Option<f64>>,
-    /// Of the online accuracy, or else of the mean absolute percentage error.
+    /// Mean online accuracies, or else mean absolute percentage errors.
     pub scores: Vec<Option<f64>>,
 }
 
@@ -108,7 +108,7 @@ pub enum RecordError {
     Malformed {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The parser's error.
         cause: serde_json::Error,
     },
     /// The record is of another format.

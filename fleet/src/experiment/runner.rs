@@ -79,7 +79,7 @@ impl TrialRecords {
         self.by_path.get(&setup.path())
     }
 
-    /// Whether a trial was run and has no figures.
+    /// True if a trial was run and has no figures.
     pub fn has_failed(&self, setup: &Setup) -> bool {
         self.failed.iter().any(|failure| failure.path.ends_with(setup.path()))
     }
@@ -89,7 +89,7 @@ impl TrialRecords {
         self.by_path.len()
     }
 
-    /// Whether nothing is left to run.
+    /// True if nothing is left to run.
     pub fn is_complete(&self) -> bool {
         self.done() + self.failed.len() == self.wanted
     }

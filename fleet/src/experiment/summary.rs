@@ -25,7 +25,7 @@ pub struct ExperimentFigures {
 /// One strategy, over its trials.
 #[derive(Debug, Serialize)]
 pub struct StrategyFigures {
-    /// As on the command line.
+    /// Its name on the command line.
     pub name: String,
     /// Trials that were run.
     pub trials: usize,
@@ -69,7 +69,7 @@ pub struct SpreadFigures {
 }
 
 impl ExperimentFigures {
-    /// Of the setups of one experiment, one a strategy; none without setups.
+    /// The figures of one experiment, whose setups have one variant each; none without setups.
     pub fn of(setups: &[Setup], trials: u64, records: &TrialRecords) -> Option<Self> {
         let settings = setups.first()?.clone();
         let notes = notes(records.iter());

@@ -44,7 +44,7 @@ impl Variant {
         Self::value_variants().iter().copied().filter(wanted).collect()
     }
 
-    /// Whether it is the paper's mechanism, with any stop rule and sampler.
+    /// True if it is the paper's mechanism, with any stop rule and sampler.
     pub fn is_ours(self) -> bool {
         self < Self::Fedavg
     }

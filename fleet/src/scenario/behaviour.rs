@@ -34,7 +34,7 @@ pub enum NodeBehaviour {
 }
 
 impl NodeBehaviour {
-    /// Whether the node is away in a round, counted from 1.
+    /// True if the node is away in a round, counted from 1.
     pub fn is_away(self, seed: u64, node: usize, round: u32) -> bool {
         match self {
             NodeBehaviour::Unstable { away } => {
@@ -46,7 +46,7 @@ impl NodeBehaviour {
         }
     }
 
-    /// Whether the node, if drawn, withholds its update. `exploiting_round` counts from 1 and is `None` while
+    /// True if the node, if drawn, withholds its update. `exploiting_round` counts from 1 and is `None` while
     /// exploring: then every node contributes, since standings depend on it.
     pub fn is_silent(self, seed: u64, node: usize, round: u32, exploiting_round: Option<u32>) -> bool {
         let Some(exploiting_round) = exploiting_round else { return false };
@@ -75,12 +75,12 @@ impl SeededBehaviour {
     /// A node that takes part in every round.
     pub const STEADY: Self = Self { behaviour: NodeBehaviour::Steady, seed: 0, node: 0 };
 
-    /// Whether the node is away in a round, counted from 1.
+    /// True if the node is away in a round, counted from 1.
     pub fn is_away(&self, round: u32) -> bool {
         self.behaviour.is_away(self.seed, self.node, round)
     }
 
-    /// Whether the node, if drawn, withholds its update. `exploiting_round` counts from 1 and is `None` while exploring.
+    /// True if the node, if drawn, withholds its update. `exploiting_round` counts from 1 and is `None` while exploring.
     pub fn is_silent(&self, round: u32, exploiting_round: Option<u32>) -> bool {
         self.behaviour.is_silent(self.seed, self.node, round, exploiting_round)
     }

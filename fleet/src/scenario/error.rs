@@ -23,7 +23,7 @@ pub enum ScenarioError {
     /// ζ is a share.
     #[error("level {level}; it lies between 0 and 1")]
     Level {
-        /// What was asked for.
+        /// The given level.
         level: f64,
     },
     /// Each node needs an owner of data.
@@ -39,7 +39,7 @@ pub enum ScenarioError {
     NoClasses {
         /// The data set.
         dataset: Dataset,
-        /// What was asked for.
+        /// The corruption.
         corruption: Corruption,
     },
     /// A node would see only classes without samples.

@@ -18,7 +18,7 @@ impl Interrupt {
         self.0.send_replace(true);
     }
 
-    /// Whether the end was requested.
+    /// True if the end was requested.
     pub fn is_raised(&self) -> bool {
         *self.0.borrow()
     }

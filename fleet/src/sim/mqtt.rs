@@ -30,7 +30,7 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
 pub struct MqttRunOptions {
     /// An external broker; an embedded one if absent.
     pub broker: Option<String>,
-    /// Whether every node is a process of its own.
+    /// True if every node is a process of its own.
     pub processes: bool,
 }
 

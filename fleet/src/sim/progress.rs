@@ -16,7 +16,7 @@ pub enum ProgressStyle {
     Plain,
     /// One line that is overwritten: for terminals.
     Live {
-        /// Whether it may be coloured.
+        /// True if it may be coloured.
         coloured: bool,
     },
 }

@@ -8,7 +8,7 @@ use crate::outcome::{Cost, Ended};
 /// The end of a run and its cost.
 #[derive(Debug, Clone, Copy)]
 pub struct RunResult {
-    /// Whether it reached its last round.
+    /// True if it reached its last round.
     pub ended: Ended,
     /// Its cost.
     pub cost: Cost,

@@ -1,4 +1,4 @@
-//! Broken files give one sentence with file and place.
+//! Broken files: one sentence with file and position.
 
 use std::path::Path;
 
@@ -266,7 +266,7 @@ fn broken_loads() {
 }
 
 #[test]
-fn what_cannot_be_a_load_or_a_date_is_refused() {
+fn implausible_loads_and_dates_are_refused() {
     let said = |time: &str, load: &str| {
         let folder = tempdir().unwrap();
         let text = opsd(1500, "DE_load_MW") + &format!("{time},1,{load}\n");

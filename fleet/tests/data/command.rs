@@ -48,7 +48,7 @@ fn json(folder: &Path, exit: Exit) -> Value {
 }
 
 #[test]
-fn says_what_is_here_and_what_is_not() {
+fn the_catalogue_lists_complete_broken_and_missing_data_sets() {
     let folder = filled();
     let catalogue: Value = serde_json::from_str(&run(Some(folder.path()), &["--json"], Exit::Data)).unwrap();
     let state = |name: &str| entry(&catalogue, name);
@@ -93,7 +93,7 @@ fn the_table_fits_a_terminal() {
 }
 
 #[test]
-fn without_a_folder_it_says_how_to_name_one() {
+fn without_a_folder_the_remedy_is_printed() {
     let text = run(None, &[], Exit::Ok);
     assert!(
         text.starts_with(
@@ -106,7 +106,7 @@ fn without_a_folder_it_says_how_to_name_one() {
 }
 
 #[test]
-fn what_is_missing_is_no_failure_and_what_is_broken_keeps_its_checksums() {
+fn missing_data_are_no_failure_and_broken_data_have_checksums() {
     let folder = tempdir().unwrap();
     assert_eq!(entry(&json(folder.path(), Exit::Ok), "mnist")["state"], "missing");
     let (images, labels) = mnist(3);
@@ -123,7 +123,7 @@ fn what_is_missing_is_no_failure_and_what_is_broken_keeps_its_checksums() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_read_is_said() {
+fn a_folder_that_cannot_be_read_is_reported() {
     let folder = tempdir().unwrap();
     let nowhere = folder.path().join("nowhere");
     let problem = format!(

@@ -1,4 +1,4 @@
-//! Whatever happens to a file, there is never a panic.
+//! Damaged files never cause a panic.
 
 use std::path::Path;
 

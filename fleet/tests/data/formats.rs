@@ -1,4 +1,4 @@
-//! Sound files are read as what they mean.
+//! Sound files in each published format.
 
 use clap::ValueEnum;
 use evenhand_fleet::data::{self, Dataset, SampleTargets};
@@ -180,7 +180,7 @@ fn order_books_have_a_column_for_each_sample() {
 }
 
 #[test]
-fn a_substitute_is_called_one_and_gives_way_to_the_real_thing() {
+fn a_substitute_is_noted_and_the_published_file_preferred() {
     let folder = tempdir().unwrap();
     let text = gzip(fi2010(4).join("\n").as_bytes());
     put(folder.path(), "hft_substitute_bitstamp/bitstamp_fi2010layout_zscore.txt.gz", &text);
@@ -246,7 +246,7 @@ fn the_published_code_looks_back_a_year() {
 }
 
 #[test]
-fn every_household_is_an_owner_unless_it_says_too_little() {
+fn every_household_with_enough_readings_is_an_owner() {
     let folder = tempdir().unwrap();
     let put = |name: &str, text: String| {
         put(folder.path(), &format!("smartmeters_london/csv/{name}"), text.as_bytes())
@@ -270,7 +270,7 @@ fn every_household_is_an_owner_unless_it_says_too_little() {
 }
 
 #[test]
-fn a_household_without_samples_takes_nobodys_place() {
+fn a_household_without_samples_is_left_out() {
     let folder = tempdir().unwrap();
     // Long enough, but three of four half hours are missing.
     let gaps = |at: usize| if at.is_multiple_of(4) { steady(at) } else { "Null".into() };
@@ -309,7 +309,7 @@ fn samples_fit_the_models() {
 }
 
 #[test]
-fn made_up_clusters_are_alike_for_the_same_seed_and_can_be_told_apart() {
+fn synthetic_clusters_are_equal_for_the_same_seed_and_separable() {
     let make = |seed| {
         data::load(Dataset::Synthetic, None, &data::DataRequest { seed, samples_max: 900, ..PAPER }).unwrap()
     };

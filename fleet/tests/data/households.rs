@@ -1,4 +1,4 @@
-//! A household is one owner, in however many files its readings are.
+//! Households in one or several files.
 
 use std::path::Path;
 
@@ -29,7 +29,7 @@ fn table(lines: &[&str]) -> String {
 }
 
 #[test]
-fn a_household_counts_once_however_often_it_is_told() {
+fn a_household_in_several_files_counts_once() {
     let (one, two) = (meter("MAC000002", 1500, steady), meter("MAC000003", 1600, steady));
     let once = code(folder_with(&[("MAC000002.csv", &one), ("MAC000003.csv", &two)]).path());
     assert_eq!(once.owners.as_ref().map(Vec::len), Some(2));
@@ -44,7 +44,7 @@ fn a_household_counts_once_however_often_it_is_told() {
 fn readings_in_several_files_are_one_series() {
     let (one, two) = (meter("MAC000002", 1500, steady), meter("MAC000003", 1500, steady));
     let whole = code(folder_with(&[("block_0.csv", &table(&[lines(&one), lines(&two)].concat()))]).path());
-    // The first household is cut, out of order and with 100 readings told twice, where the second begins.
+    // The first household is cut, out of order and with 100 readings recorded twice, where the second begins.
     let (one, two) = (lines(&one), lines(&two));
     let begin = table(&[&one[900..], &two[1400..]].concat());
     let end = table(&[&two[..1400], &one[..1000]].concat());
@@ -58,7 +58,7 @@ fn readings_in_several_files_are_one_series() {
 }
 
 #[test]
-fn whoever_is_complete_first_is_taken() {
+fn households_are_taken_in_the_order_of_completion() {
     let meters = ["MAC000002", "MAC000003", "MAC000004"].map(|id| meter(id, 1500, steady));
     let shared = table(&[&lines(&meters[0])[..700], &lines(&meters[1])[..]].concat());
     let rest = table(&lines(&meters[0])[700..]);
@@ -98,7 +98,7 @@ fn readings_that_contradict_each_other_are_refused() {
 }
 
 #[test]
-fn a_reading_of_nobody_is_refused() {
+fn a_reading_without_an_owner_is_refused() {
     let text = meter("MAC000002", 1500, steady) + " ,2014-01-01 00:00:00, 0.1\n";
     let folder = folder_with(&[("MAC000002.csv", &text)]);
     assert_eq!(

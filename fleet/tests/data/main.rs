@@ -1,4 +1,4 @@
-//! Data sets: made-up files in each published format, broken ones, and the real ones where they are.
+//! Data sets: small files in each published format, broken ones, and the real ones.
 #![allow(clippy::unwrap_used)]
 
 mod broken;

@@ -1,4 +1,4 @@
-//! What is not there, and what is there and is no file that can be read.
+//! Missing and unreadable files.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -12,7 +12,7 @@ use tempfile::tempdir;
 use crate::fixtures::*;
 
 #[test]
-fn without_files_it_says_where_they_are() {
+fn without_files_their_publisher_is_named() {
     assert_eq!(
         data::load(Dataset::Mnist, None, &PAPER).unwrap_err().to_string(),
         "mnist needs files: name their folder with --data DIR or EVENHAND_DATA, or take --dataset synthetic; \
@@ -31,7 +31,7 @@ fn without_files_it_says_where_they_are() {
 }
 
 #[test]
-fn what_lies_there_and_cannot_be_used_is_not_called_missing() {
+fn unusable_files_are_not_reported_as_missing() {
     const IMAGES: &str = "mnist/train-images-idx3-ubyte";
     let said = |lay: &dyn Fn(&Path)| {
         let folder = tempdir().unwrap();

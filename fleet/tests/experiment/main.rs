@@ -1,4 +1,4 @@
-//! Many trials, with a trial that takes no time: what is run, kept, refused and shown.
+//! Many trials, with invented results: run, stored, refused and shown.
 #![allow(clippy::unwrap_used)]
 
 mod output;

@@ -26,20 +26,20 @@ fn means_and_standard_errors_are_over_the_trials_that_have_the_value() {
 }
 
 #[test]
-fn what_is_kept_can_be_shown_without_running_anything() {
+fn stored_trials_are_shown_without_running_any() {
     let out = tempfile::tempdir().unwrap();
     let wanted = trials(&all());
     run_in(out.path(), &wanted[..4], 1, &|setup, _, _, _| Ok(invented(setup))).unwrap();
-    let kept = TrialRecords::stored(out.path(), &wanted).unwrap();
-    assert_eq!((kept.done(), kept.wanted), (4, 30));
-    let table = table_plan(&all()).fill(&kept, TRIALS).without_empty_rows();
+    let stored = TrialRecords::stored(out.path(), &wanted).unwrap();
+    assert_eq!((stored.done(), stored.wanted), (4, 30));
+    let table = table_plan(&all()).fill(&stored, TRIALS).without_empty_rows();
     let names: Vec<&str> = table.rows.iter().map(|row| row.name.as_str()).collect();
     assert_eq!(names, ["Evenhand", "Evenhand, no replacement"]);
     assert!(table.rows[1].cells[0].text().ends_with("(1 of 3)"), "{}", table.rows[1].cells[0].text());
 }
 
 #[test]
-fn repeated_samples_are_told_beside_the_figures() {
+fn repeated_samples_are_noted_beside_the_figures() {
     let out = tempfile::tempdir().unwrap();
     let setups = [setup(Variant::Evenhand)];
     let run: &RunTrial<'_> =

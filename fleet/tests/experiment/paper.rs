@@ -1,4 +1,4 @@
-//! The tables of the paper: which trials fill them, and what they share.
+//! The tables of the paper and their trials.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -73,8 +73,8 @@ fn every_table_of_the_paper_can_be_filled_and_written() {
         }
     }
     let beta = &paper::plans(PaperTable::Beta, Dataset::Mnist, &scope)[0];
-    let kept = TrialRecords::stored(out.path(), &beta.setups(1).collect::<Vec<_>>()).unwrap();
-    let page = page::paper("β", &[beta.fill(&kept, 1)], &[], 1, &kept);
+    let stored = TrialRecords::stored(out.path(), &beta.setups(1).collect::<Vec<_>>()).unwrap();
+    let page = page::paper("β", &[beta.fill(&stored, 1)], &[], 1, &stored);
     let document = roxmltree::Document::parse(page.strip_prefix("<!doctype html>\n").unwrap()).unwrap();
     let dots = document.descendants().filter(|node| node.has_tag_name("circle")).count();
     assert_eq!((dots, page.contains("NaN")), (5, false), "one dot a β");

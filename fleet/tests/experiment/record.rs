@@ -1,4 +1,4 @@
-//! What is kept on disk, and which files are refused.
+//! Records on disk: stored, read and refused.
 
 use std::fs;
 use std::path::Path;
@@ -46,7 +46,7 @@ fn results_of_another_format_are_refused_with_a_remedy() {
 }
 
 #[test]
-fn fields_that_nobody_knows_are_refused() {
+fn unknown_fields_are_refused() {
     let out = tempfile::tempdir().unwrap();
     let wanted = setup(Variant::Evenhand);
     edited(out.path(), &wanted, |record| {
@@ -90,7 +90,7 @@ fn results_of_other_files_are_not_mixed() {
     let error = run_in(out.path(), &wanted, 1, &|setup, _, _, _| Ok(invented(setup))).unwrap_err();
     let sentence = error.to_string();
     assert!(sentence.contains("is of 0 samples, other trials of mnist are of 60000"), "{sentence}");
-    assert!(!out.path().join(wanted[1].path()).exists(), "what does not belong there is not kept");
+    assert!(!out.path().join(wanted[1].path()).exists(), "what does not belong there is not stored");
     edited(out.path(), &wanted[0], |record| drop(record.remove("recorded")));
     run_in(out.path(), &wanted, 1, &|setup, _, _, _| Ok(invented(setup))).unwrap();
 }
@@ -109,7 +109,7 @@ fn a_file_that_is_no_result_is_refused_with_a_remedy() {
 }
 
 #[test]
-fn results_that_cannot_be_kept_are_no_fault_of_the_command_line() {
+fn results_that_cannot_be_stored_are_no_usage_error() {
     let out = tempfile::tempdir().unwrap();
     let error = run_in(out.path(), &[setup(Variant::Gog)], 1, &|setup, _, _, _| {
         fs::write(out.path().join("mnist"), "a file where a folder should be").unwrap();
@@ -121,7 +121,7 @@ fn results_that_cannot_be_kept_are_no_fault_of_the_command_line() {
 }
 
 #[test]
-fn a_model_that_diverged_is_kept_without_what_is_no_number() {
+fn a_diverged_trial_is_stored_without_values_that_are_no_numbers() {
     let out = tempfile::tempdir().unwrap();
     let setups = [setup(Variant::QFfl)];
     let diverged: &RunTrial<'_> = &|setup, _, _, _| {

@@ -1,4 +1,4 @@
-//! Which trials are run, what they share, and what becomes of the others when one ends early.
+//! The trial runner: missing trials, shared data, early ends.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -24,7 +24,7 @@ use evenhand_program::exit::Exit;
 use super::synthetic_trials::{TRIALS, all, finished, invented, no_data, run_in, setup, trials};
 
 #[test]
-fn only_what_is_missing_is_run() {
+fn only_missing_trials_are_run() {
     let out = tempfile::tempdir().unwrap();
     let wanted = trials(&all());
     let ran = Mutex::new(Vec::new());
@@ -76,7 +76,7 @@ fn strategies_of_a_trial_share_its_data() {
 }
 
 #[test]
-fn data_are_forgotten_after_their_last_trial() {
+fn pools_are_dropped_after_their_last_trial() {
     let out = tempfile::tempdir().unwrap();
     let noises = [Corruption::FeatureNoise, Corruption::LabelNoise];
     let setups = noises.map(|corruption| Setup { corruption, ..setup(Variant::Evenhand) });
@@ -143,9 +143,9 @@ fn an_interrupted_run_leaves_whole_files_only_and_goes_on_later() {
     let records =
         runner.records(&wanted, TrialProgress::new(std::io::sink(), ProgressStyle::Silent)).unwrap();
     assert_eq!((records.done(), records.is_complete()), (4, false));
-    let kept = files(out.path());
-    assert_eq!(kept.len(), 4, "{kept:?}");
-    for path in &kept {
+    let stored = files(out.path());
+    assert_eq!(stored.len(), 4, "{stored:?}");
+    for path in &stored {
         let record: TrialRecord = serde_json::from_slice(&fs::read(out.path().join(path)).unwrap()).unwrap();
         assert_eq!((record.setup.path(), record.figures.ended), (path.clone(), Ended::Complete));
     }
@@ -154,7 +154,7 @@ fn an_interrupted_run_leaves_whole_files_only_and_goes_on_later() {
 }
 
 #[test]
-fn a_federation_that_gives_up_leaves_the_other_trials_alone() {
+fn a_failed_federation_leaves_the_other_trials_alone() {
     let out = tempfile::tempdir().unwrap();
     let setups = [setup(Variant::Evenhand), setup(Variant::Fedavg)];
     let ran = AtomicUsize::new(0);
@@ -192,5 +192,5 @@ fn a_trial_that_fails_ends_the_run_with_its_error() {
         _ => Ok(invented(setup)),
     });
     assert_eq!(error.unwrap_err().to_string(), "a defect: on purpose");
-    assert!(!files(out.path()).is_empty(), "what was done is kept");
+    assert!(!files(out.path()).is_empty(), "what was done is stored");
 }

@@ -1,4 +1,4 @@
-//! Trials that take no time.
+//! Invented trials, which take no time.
 
 use std::path::Path;
 

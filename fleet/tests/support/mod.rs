@@ -1,4 +1,4 @@
-//! Runs that never happened, for what is made from runs.
+//! Invented runs, for their table and report.
 #![allow(dead_code)]
 
 use evenhand_fleet::outcome::{Cost, Ended, Member, Outcome, Round, Settings, Stage, Teller};

@@ -46,7 +46,7 @@ struct FleetSize {
     /// Median over rounds, wall clock, without the first: it also ships the model.
     seconds_per_round: f64,
     milliseconds_per_round_and_node: f64,
-    /// Of which the coordinator spent so much on contributions, stop rule and merging.
+    /// The part that the coordinator spent on contributions, stop rule and aggregation.
     seconds_fairness_per_round: f64,
 }
 

@@ -12,13 +12,13 @@ use serde::{Deserialize, Serialize};
 
 use super::CalcError;
 
-/// What is differentiated.
+/// Flags of `calc gradient`
 #[derive(Debug, clap::Args)]
 pub(crate) struct GradientArgs {
     /// The ONNX file
     #[arg(long, value_name = "FILE")]
     pub model: PathBuf,
-    /// What is minimised: mse, cross-entropy, nll or huber
+    /// Loss that is minimised: mse, cross-entropy, nll or huber
     #[arg(long, default_value = "mse")]
     pub loss: Loss,
 }

@@ -45,9 +45,9 @@ pub enum CalcError {
     /// A field of the question is not what it should be.
     #[error("{field}: {error}")]
     Field {
-        /// Where in the question.
+        /// The field of the question.
         field: String,
-        /// What is wrong there.
+        /// The parser's error.
         error: serde_json::Error,
     },
     /// Reading the question or writing the answer failed.
@@ -64,7 +64,7 @@ impl From<FairnessError> for CalcError {
     }
 }
 
-/// Reads a question; an error says in which field it is.
+/// Reads a question; an error names its field.
 pub(super) fn read<T: DeserializeOwned>(stdin: impl BufRead) -> Result<T, CalcError> {
     let mut json = serde_json::Deserializer::from_reader(stdin);
     let question =
@@ -104,7 +104,7 @@ mod tests {
         serde_json::from_slice(&answer).unwrap()
     }
 
-    /// Why a question has no answer.
+    /// The error of a question without an answer.
     pub(super) fn refused(calculator: &CalcCommand, question: &str) -> String {
         let mut answer = Vec::new();
         let error = calculator.run(question.as_bytes(), &mut answer).unwrap_err();

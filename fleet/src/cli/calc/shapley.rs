@@ -36,7 +36,7 @@ struct ShapleyQuestion {
 #[derive(Serialize)]
 struct ShapleyAnswer {
     contributions: Vec<f64>,
-    /// Null where a single sample says nothing about its error.
+    /// Null where a single sample has no error estimate.
     standard_errors: Vec<f64>,
     /// The state of a utility that has one, for the next round.
     #[serde(skip_serializing_if = "Option::is_none")]

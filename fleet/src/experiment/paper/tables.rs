@@ -80,12 +80,12 @@ fn goes_with(dataset: Dataset, corruption: Corruption) -> bool {
 }
 
 impl PaperTable {
-    /// Whether its columns are kinds of bad data.
+    /// True if its columns are kinds of bad data.
     fn compares_corruptions(self) -> bool {
         matches!(self, Self::Fairness | Self::Performance | Self::Recall)
     }
 
-    /// Whether it has rows for a strategy.
+    /// True if it has rows for a strategy.
     fn covers(self, variant: Variant) -> bool {
         match self {
             Self::Recall => variant.is_ours(),
@@ -149,7 +149,7 @@ impl TableBuilder<'_> {
                 (variant.label().to_owned(), corruptions.iter().map(ask).collect())
             };
             TablePlan {
-                title: self.title(&measure.words(self.dataset)),
+                title: self.title(&measure.description(self.dataset)),
                 heads: std::iter::once("strategy".to_owned()).chain(heads).collect(),
                 rows: self.variants.iter().copied().map(row).collect(),
                 trade_off: None,

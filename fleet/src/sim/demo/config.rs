@@ -35,7 +35,7 @@ pub struct DemoConfig {
     pub tested_nodes: Option<usize>,
     /// Draws a round; 40 % of the nodes if absent.
     pub k: Option<usize>,
-    /// Whether every node is a process of its own.
+    /// True if every node is a process of its own.
     pub processes: bool,
 }
 

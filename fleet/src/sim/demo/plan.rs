@@ -33,9 +33,9 @@ pub enum DemoError {
     /// More draws than nodes, or none.
     #[error("k = {k} does not fit {nodes} nodes; choose --k from 1 to {nodes}")]
     K {
-        /// As asked.
+        /// The given value.
         k: usize,
-        /// As asked.
+        /// The given value.
         nodes: usize,
     },
     /// The test has as many dimensions as tested nodes.
@@ -43,9 +43,9 @@ pub enum DemoError {
         "tested-nodes = {tested_nodes} does not fit {nodes} nodes; choose --tested-nodes from 1 to {nodes}"
     )]
     TestedNodes {
-        /// As asked.
+        /// The given value.
         tested_nodes: usize,
-        /// As asked.
+        /// The given value.
         nodes: usize,
     },
     /// The test would never have enough rounds.
@@ -53,9 +53,9 @@ pub enum DemoError {
         "window = {window} is not above tested-nodes = {tested_nodes}; raise --window or lower --tested-nodes"
     )]
     Window {
-        /// As asked.
+        /// The given value.
         window: usize,
-        /// As asked.
+        /// The given value.
         tested_nodes: usize,
     },
     /// No p-value could reach it, or every one would.
@@ -84,7 +84,7 @@ pub struct DemoPlan {
     pub transport: Transport,
     /// The URL of a broker, unless it is embedded.
     pub broker: Option<String>,
-    /// Whether every node is a process of its own.
+    /// True if every node is a process of its own.
     pub processes: bool,
     /// The strategy that decides which nodes receive the latest model.
     pub strategy: RegisteredStrategy,

@@ -1,8 +1,8 @@
-//! OnlineScore performance, as nobody inside the federation can see it.
+//! Online performance of held models on clean samples, which no member of the federation has.
 //!
-//! In round t every node holds some model: the one it was last given. The evaluator scores that model on what comes next,
-//! the union of all nodes' batches of round t + 1 without their noise. It needs only who was drawn and what they were
-//! given, so it is the same for every transport.
+//! In round t every node holds some model: the one it was last issued. The evaluator scores that model on the union of all
+//! nodes' batches of round t + 1 without their noise. It needs only the drawn nodes and the models issued to them, so it is
+//! the same for every transport.
 
 mod households;
 

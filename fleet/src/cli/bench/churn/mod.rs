@@ -145,16 +145,16 @@ async fn coordinate(args: &ChurnArgs) -> Result<ChurnFigures, FleetError> {
     let coordinator = Coordinator::connect(ConnectionOptions::new(broker), federation).await;
     let coordinator = coordinator.map_err(SimulationError::Coordinator)?;
     let coordinator = coordinator.with_persistence(StorePersistence::new(store, 10));
-    let (reports, told) = mpsc::unbounded_channel();
+    let (reports, rounds) = mpsc::unbounded_channel();
     let mut nodes = start_nodes(args).map_err(BenchError::Io)?;
     // Waiting closes the nodes' standard input, and so ends them, unless it is held here.
     let stdin = nodes.stdin.take();
-    let counting = tokio::spawn(count(told, args.clone()));
+    let counting = tokio::spawn(count(rounds, args.clone()));
     let running = coordinator.run(reports);
     tokio::pin!(running);
     let outcome = tokio::select! {
         outcome = &mut running => {
-            // They hear that it is over, clear what they left on the broker, and go.
+            // They receive the end, clear their retained messages, and leave.
             let _ended = nodes.wait().await;
             outcome
         }
@@ -182,7 +182,7 @@ fn start_nodes(args: &ChurnArgs) -> std::io::Result<Child> {
         .spawn()
 }
 
-async fn count(mut told: mpsc::UnboundedReceiver<TimedRound>, args: ChurnArgs) -> ChurnFigures {
+async fn count(mut rounds: mpsc::UnboundedReceiver<TimedRound>, args: ChurnArgs) -> ChurnFigures {
     let mut churn = ChurnFigures {
         nodes: args.nodes,
         rounds: 0,
@@ -198,7 +198,7 @@ async fn count(mut told: mpsc::UnboundedReceiver<TimedRound>, args: ChurnArgs) -
         memory_end_bytes: None,
     };
     let mut times = Vec::new();
-    while let Some(round) = told.recv().await {
+    while let Some(round) = rounds.recv().await {
         let record = &round.evidence.record;
         times.push(record.closed.ms_since(record.opened));
         churn.rounds = record.round;
@@ -220,7 +220,7 @@ async fn count(mut told: mpsc::UnboundedReceiver<TimedRound>, args: ChurnArgs) -
     churn
 }
 
-/// Memory of this process that is really there, where the system tells.
+/// Resident memory of this process, where the system reports it.
 fn resident_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
