@@ -157,8 +157,10 @@ pub(crate) fn trade_off(id: &str, table: &ResultTable, (fairness, equality): (us
         Some((row.name.clone(), x, y))
     };
     let points: Vec<(String, Estimate, Estimate)> = table.rows.iter().filter_map(point).collect();
-    let shown: Vec<String> =
-        points.iter().map(|(name, x, y)| format!("{name}: {}, {:.4}", estimate_text(Some(y)), x.mean)).collect();
+    let shown: Vec<String> = points
+        .iter()
+        .map(|(name, x, y)| format!("{name}: {}, {:.4}", estimate_text(Some(y)), x.mean))
+        .collect();
     let description =
         format!("{} and {}. {}.", table.columns[fairness + 1], table.columns[equality + 1], shown.join("; "));
     let mut svg = Svg::new(id, (WIDTH, HEIGHT), "Fairness against equality", &description);
