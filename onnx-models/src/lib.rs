@@ -18,6 +18,7 @@
 mod engine;
 mod error;
 mod export;
+mod fixed_inputs;
 #[cfg(feature = "flex")]
 mod fused;
 mod graph;

@@ -10,7 +10,7 @@ use crate::graph::{Dim, Graph};
 use crate::limits::Limits;
 use crate::lower::{self, Plan};
 use crate::order::{self, Parameter};
-use crate::{export, proto, seed};
+use crate::{export, fixed_inputs, proto, seed};
 
 /// How a file is read.
 #[derive(Debug, Clone, Default)]
@@ -47,6 +47,7 @@ impl Model {
         let limits = &options.limits;
         let mut file = proto::decode(bytes, limits)?;
         seed::materialise(&mut file, limits)?;
+        fixed_inputs::separate(&mut file);
         let mut graph = Graph::build(&file, limits)?;
         let (parameters, weights) = order::choose(&mut graph, options.trainable.as_deref())?;
         export::strip(&mut file, &parameters);

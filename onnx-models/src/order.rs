@@ -6,7 +6,7 @@ use tract_onnx::pb;
 
 use crate::error::{GraphError, ModelError, Result};
 use crate::graph::{Graph, Source, Trainable, ValueId};
-use crate::ops::Op;
+use crate::ops::{Op, is_fixed_input, is_running_statistic};
 use crate::proto::{Data, Tensor};
 
 /// One trainable tensor and its place in the flat vector.
@@ -35,15 +35,18 @@ impl Parameter {
 /// Moves the trainable tensors out of the graph's constants and returns them with their values.
 ///
 /// Trainable is every float tensor of the file (initializer, Constant node or input with a default) that reaches the
-/// first output through a place where a weight may stand. Not trained unless listed are scalars of rank 0, the literals
-/// of the program that was exported, and initial states of zeros, where sequences begin. Never trained are running
-/// statistics, bounds, ratios and exponents, the settings of operators.
+/// first output through an input that can be trained. Not trained unless listed are scalars of rank 0, the literals of
+/// the program that was exported, and initial states of zeros, where sequences begin. Never trained are the fixed inputs
+/// of operators (running statistics, bounds, ratios and exponents) and whatever running statistics are computed from.
 ///
 /// The canonical order is that of first use, node by node and input by input: it depends on the graph alone, not on how
 /// an exporter sorted its initializers.
 pub(crate) fn choose(graph: &mut Graph, listed: Option<&[String]>) -> Result<(Vec<Parameter>, Vec<f32>)> {
     let needed = graph.needed(&graph.outputs[..1]);
-    let mut uses = vec![Use::default(); graph.values.len()];
+    let mut uses: Vec<Use> = sources_of_statistics(graph, &needed)
+        .into_iter()
+        .map(|is_source| Use { weight: false, fixed: is_source })
+        .collect();
     let mut order: Vec<ValueId> = Vec::new();
     for (node, _) in graph.nodes.iter().zip(&needed).filter(|(_, needed)| **needed) {
         for (index, value) in node.inputs.iter().enumerate() {
@@ -51,8 +54,8 @@ pub(crate) fn choose(graph: &mut Graph, listed: Option<&[String]>) -> Result<(Ve
             if float(graph, value).is_none() {
                 continue;
             }
-            if !node.op.trains(index) {
-                uses[value].setting = true;
+            if is_fixed_input(&node.operator, index) {
+                uses[value].fixed = true;
             } else if !std::mem::replace(&mut uses[value].weight, true) {
                 order.push(value);
             }
@@ -63,7 +66,7 @@ pub(crate) fn choose(graph: &mut Graph, listed: Option<&[String]>) -> Result<(Ve
             let states = initial_states(graph);
             let weight = |&value: &ValueId| {
                 let tensor = float(graph, value).filter(|tensor| !tensor.shape.is_empty());
-                !uses[value].setting && tensor.is_some_and(|tensor| !(states[value] && zero(tensor)))
+                !uses[value].fixed && tensor.is_some_and(|tensor| !(states[value] && zero(tensor)))
             };
             order.into_iter().filter(weight).collect()
         }
@@ -95,10 +98,31 @@ pub(crate) fn choose(graph: &mut Graph, listed: Option<&[String]>) -> Result<(Ve
 }
 
 /// How a tensor is used.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 struct Use {
     weight: bool,
-    setting: bool,
+    fixed: bool,
+}
+
+/// For each value, whether a running statistic is computed from it and from nothing that depends on the model's inputs.
+fn sources_of_statistics(graph: &Graph, needed: &[bool]) -> Vec<bool> {
+    let mut from_inputs = vec![false; graph.values.len()];
+    graph.inputs.iter().for_each(|input| from_inputs[input.value] = true);
+    for node in &graph.nodes {
+        if node.inputs.iter().flatten().any(|&value| from_inputs[value]) {
+            node.outputs.iter().flatten().for_each(|&value| from_inputs[value] = true);
+        }
+    }
+    let mut sources = vec![false; graph.values.len()];
+    for (node, _) in graph.nodes.iter().zip(needed).filter(|(_, needed)| **needed).rev() {
+        let computes_source = node.outputs.iter().flatten().any(|&value| sources[value]);
+        for (index, value) in node.inputs.iter().enumerate() {
+            let Some(value) = *value else { continue };
+            let is_source = computes_source || is_running_statistic(&node.operator, index);
+            sources[value] |= is_source && !from_inputs[value];
+        }
+    }
+    sources
 }
 
 /// Which values are nothing but where a recurrent layer begins, perhaps expanded to the batch on the way.
@@ -140,8 +164,8 @@ fn by_name(graph: &Graph, order: &[ValueId], uses: &[Use], listed: &[String]) ->
         if float(graph, value).is_none() {
             return refuse("it is not a float initializer");
         }
-        if uses[value].setting {
-            return refuse("it is a setting of an operator");
+        if uses[value].fixed {
+            return refuse("it is a running statistic, a bound, a ratio or an exponent");
         }
         if !uses[value].weight {
             return refuse("it does not reach the first output");

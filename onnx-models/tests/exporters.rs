@@ -51,8 +51,17 @@ fn check<B: Engine>(path: &std::path::Path, record: &Value) -> Result<(), String
     let mut gradient = found.gradient;
     gradient.sort_by(f32::total_cmp);
     close("gradient", &gradient, &floats(&record["sorted_gradient"]), 1e-4)?;
-    let tract = Predictor::new(&model, &weights).unwrap().predict(&batch.inputs, &batch.shape);
+    let mut predictor = Predictor::new(&model, &weights).unwrap();
+    let tract = predictor.predict(&batch.inputs, &batch.shape);
     close("tract", &tract.map_err(|e| e.to_string())?, &output, 1e-5)?;
+    let raised: Vec<f32> = weights.iter().map(|w| w + 0.1).collect();
+    let expected = floats(&record["raised_output"]);
+    let (raised_output, _) =
+        trainer.forward(&raised, &batch.inputs, &batch.shape).map_err(|e| e.to_string())?;
+    close("output at raised weights", &raised_output, &expected, 1e-5)?;
+    predictor.set_weights(&raised).unwrap();
+    let tract = predictor.predict(&batch.inputs, &batch.shape).map_err(|e| e.to_string())?;
+    close("tract at raised weights", &tract, &expected, 1e-5)?;
     // Another batch size than the one exported.
     let (one, width) = ([&[1], &batch.shape[1..]].concat(), batch.inputs.len() / batch.shape[0]);
     let (first, _) = trainer.forward(&weights, &batch.inputs[..width], &one).map_err(|e| e.to_string())?;
@@ -77,5 +86,5 @@ fn files_of_both_exporters_train_as_in_pytorch<B: Engine>() {
     }
     wrong.sort();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    assert_eq!(seen, 11 * 5, "eleven models, three operator sets of one exporter and two of the other");
+    assert_eq!(seen, 12 * 5, "twelve models, three operator sets of one exporter and two of the other");
 }

@@ -24,7 +24,7 @@ fn settings_and_literals_are_not_trained_unless_they_can_be() {
         Model::load(&b.bytes(), &LoadOptions { trainable, ..Default::default() })
     };
     assert_eq!(listed("two").unwrap().dim(), 1, "a literal can be asked for");
-    assert!(listed("var").unwrap_err().to_string().contains("it is a setting of an operator"));
+    assert!(listed("var").unwrap_err().to_string().contains("it is a running statistic, a bound, a ratio or an exponent"));
     assert!(listed("unused").unwrap_err().to_string().contains("it does not reach the first output"));
 }
 

@@ -189,16 +189,21 @@ impl Op {
             _ => Some(1),
         }
     }
+}
 
-    /// Whether an initializer at this input can be a weight. Running statistics, bounds and ratios are settings.
-    pub(crate) fn trains(&self, input: usize) -> bool {
-        match self {
-            Op::BatchNormalization(_) => input < 3,
-            Op::Clip(_) | Op::Dropout(_) => input < 1,
-            Op::Binary(elementwise::Binary(kernel::Binary::Pow)) => input < 1,
-            _ => true,
-        }
+/// Whether an operator takes this input as it is in the file and never trains it: running statistics, bounds, ratios and
+/// exponents.
+pub(crate) fn is_fixed_input(operator: &str, input: usize) -> bool {
+    match operator {
+        "BatchNormalization" => is_running_statistic(operator, input),
+        "Clip" | "Dropout" | "Pow" => input >= 1,
+        _ => false,
     }
+}
+
+/// Whether this input is the running mean or variance of a normalisation.
+pub(crate) fn is_running_statistic(operator: &str, input: usize) -> bool {
+    operator == "BatchNormalization" && input >= 3
 }
 
 fn missing() -> NodeError {

@@ -2,14 +2,17 @@
 """Exports small PyTorch models with both of its exporters, beside their outputs, losses and gradients.
 
     python3 -m venv venv && venv/bin/pip install torch onnx onnxscript
-    venv/bin/python onnx-models/tests/exporters/generate.py
+    venv/bin/python onnx-models/tests/exporters/generate.py [CASE ...]
 
-Exporters rename, transpose and stack weights, but never change their values, so gradients are kept as one sorted list.
-Only the stack traces that the newer exporter attaches to every node are removed from the files.
+Without arguments all cases are written. Exporters rename, transpose and stack weights, but never change their values, so
+gradients are stored as one sorted list. Only the stack traces that the newer exporter attaches to every node are removed
+from the files.
 """
 
+import copy
 import json
 import pathlib
+import sys
 import warnings
 
 import onnx
@@ -38,6 +41,27 @@ class Cnn(nn.Module):
         x = F.max_pool2d(F.leaky_relu(self.depthwise(x), 0.1), 2)
         x = F.adaptive_avg_pool2d(x, 1)
         return self.fc(F.dropout(torch.flatten(x, 1), 0.5, self.training))
+
+
+class FreshNorm(nn.Module):
+    """Batch normalisation as constructed: its bias equals its running mean (zeros), its weight its running variance (ones).
+
+    Exporters merge initializers of equal values, so both statistics become aliases of weights. The layers differ in width,
+    so that no two weights are merged.
+    """
+
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(2, 4, 3)
+        self.norm1 = nn.BatchNorm2d(4)
+        self.fc1 = nn.Linear(4, 5)
+        self.norm2 = nn.BatchNorm1d(5)
+        self.fc2 = nn.Linear(5, 3)
+
+    def forward(self, x):
+        x = self.norm1(torch.tanh(self.conv(x)))
+        x = torch.flatten(F.adaptive_avg_pool2d(x, 1), 1)
+        return self.fc2(self.norm2(torch.tanh(self.fc1(x))))
 
 
 class Conv1d(nn.Module):
@@ -114,6 +138,7 @@ class Shapes(nn.Module):
 CASES = {
     "mlp": (lambda: nn.Sequential(nn.Linear(3, 5), nn.Sigmoid(), nn.Linear(5, 2)), (4, 3), "mse"),
     "cnn": (Cnn, (2, 2, 8, 8), "cross-entropy"),
+    "fresh-norm": (FreshNorm, (3, 2, 5, 5), "cross-entropy"),
     "conv1d": (Conv1d, (2, 3, 8), "mse"),
     "rnn": (lambda: Recurrent(nn.RNN), (2, 5, 3), "mse"),
     "rnn-relu": (lambda: Recurrent(nn.RNN, nonlinearity="relu"), (2, 5, 3), "mse"),
@@ -127,8 +152,19 @@ CASES = {
 OPSETS = {"torchscript": [11, 13, 17], "dynamo": [18, 21]}
 
 
+def raised_output(model, inputs):
+    """The first output with every parameter raised by 0.1 and every buffer as it was."""
+    raised = copy.deepcopy(model)
+    with torch.no_grad():
+        for parameter in raised.parameters():
+            parameter += 0.1
+        output = raised(*inputs)
+    return output[0] if isinstance(output, tuple) else output
+
+
 def main():
-    for name, (build, shape, loss) in CASES.items():
+    for name in sys.argv[1:] or CASES:
+        build, shape, loss = CASES[name]
         torch.manual_seed(1)
         model = build().eval()
         x = torch.rand(shape) * 2 - 1
@@ -152,6 +188,7 @@ def main():
             "value": value.item(),
             "parameters": [name for name, _ in model.named_parameters()],
             "sorted_gradient": gradient.tolist(),
+            "raised_output": raised_output(model, inputs).flatten().tolist(),
         }
         text = json.dumps(record, separators=(",", ":"), default=list)
         (FOLDER / f"{name}.json").write_text(text + "\n")
