@@ -7,24 +7,24 @@ use std::time::Instant;
 
 use evenhand_models::{Batch, LoadOptions, Loss, Model, Predictor, Targets, Trainer, shipped};
 
-struct Case {
+struct TimedModel {
     name: &'static str,
     shape: &'static [usize],
     loss: Loss,
     classes: u32,
 }
 
-const CASES: &[Case] = &[
-    Case { name: "mnist-cnn", shape: &[3, 1, 32, 32], loss: Loss::Nll, classes: 10 },
-    Case { name: "mnist-cnn", shape: &[32, 1, 32, 32], loss: Loss::Nll, classes: 10 },
-    Case { name: "electricity-rnn", shape: &[4, 24, 5], loss: Loss::Mse, classes: 0 },
-    Case { name: "electricity-rnn", shape: &[4, 96, 5], loss: Loss::Mse, classes: 0 },
-    Case { name: "cifar-cnn", shape: &[32, 3, 32, 32], loss: Loss::Nll, classes: 10 },
-    Case { name: "path-cnn", shape: &[32, 3, 28, 28], loss: Loss::Nll, classes: 9 },
-    Case { name: "hft-mlp", shape: &[32, 144], loss: Loss::Nll, classes: 3 },
-    Case { name: "electricity-mlp", shape: &[32, 520], loss: Loss::Mse, classes: 0 },
-    Case { name: "dqn-grid", shape: &[32, 4, 10, 10], loss: Loss::Mse, classes: 0 },
-    Case { name: "dqn-nature", shape: &[32, 4, 84, 84], loss: Loss::Mse, classes: 0 },
+const CASES: &[TimedModel] = &[
+    TimedModel { name: "mnist-cnn", shape: &[3, 1, 32, 32], loss: Loss::Nll, classes: 10 },
+    TimedModel { name: "mnist-cnn", shape: &[32, 1, 32, 32], loss: Loss::Nll, classes: 10 },
+    TimedModel { name: "electricity-rnn", shape: &[4, 24, 5], loss: Loss::Mse, classes: 0 },
+    TimedModel { name: "electricity-rnn", shape: &[4, 96, 5], loss: Loss::Mse, classes: 0 },
+    TimedModel { name: "cifar-cnn", shape: &[32, 3, 32, 32], loss: Loss::Nll, classes: 10 },
+    TimedModel { name: "path-cnn", shape: &[32, 3, 28, 28], loss: Loss::Nll, classes: 9 },
+    TimedModel { name: "hft-mlp", shape: &[32, 144], loss: Loss::Nll, classes: 3 },
+    TimedModel { name: "electricity-mlp", shape: &[32, 520], loss: Loss::Mse, classes: 0 },
+    TimedModel { name: "dqn-grid", shape: &[32, 4, 10, 10], loss: Loss::Mse, classes: 0 },
+    TimedModel { name: "dqn-nature", shape: &[32, 4, 84, 84], loss: Loss::Mse, classes: 0 },
 ];
 
 fn main() {

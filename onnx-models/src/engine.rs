@@ -5,7 +5,7 @@ use burn_backend::Backend;
 use burn_backend::tensor::FloatTensor;
 
 use crate::kernel::Kernel;
-pub(crate) use crate::kernel::composed;
+use crate::kernel::composed::composed;
 
 /// A backend that models can be trained on.
 #[allow(private_interfaces)]

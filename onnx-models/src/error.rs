@@ -1,6 +1,6 @@
 //! Why a model cannot be loaded, trained, run or written.
 
-use crate::ops;
+use crate::operators;
 
 /// Everything that can go wrong with a model; each message names the place and the remedy.
 #[derive(Debug, thiserror::Error)]
@@ -8,7 +8,7 @@ pub enum ModelError {
     /// The bytes are not a protobuf message of ONNX's schema.
     #[error("not an ONNX file: {0}")]
     Decode(String),
-    /// Something in the file or in a run exceeds [`Limits`](crate::Limits).
+    /// Something in the file or in a run exceeds [`ModelLimits`](crate::ModelLimits).
     #[error("{what} needs {found}, beyond the limit of {limit}; raise limits.{name} if the file is trusted")]
     Limit {
         /// What was measured.
@@ -17,7 +17,7 @@ pub enum ModelError {
         found: u64,
         /// The figure allowed.
         limit: u64,
-        /// The field of [`Limits`](crate::Limits) to raise.
+        /// The field of [`ModelLimits`](crate::ModelLimits) to raise.
         name: &'static str,
     },
     /// The operator set is outside what is implemented.
@@ -29,7 +29,7 @@ pub enum ModelError {
         found: i64,
     },
     /// An operator that is not implemented.
-    #[error("node `{node}`: operator {operator} is not supported; supported are {}", ops::SUPPORTED.join(", "))]
+    #[error("node `{node}`: operator {operator} is not supported; supported are {}", operators::SUPPORTED.join(", "))]
     Operator {
         /// The node's name, or its first output's.
         node: String,
@@ -44,7 +44,7 @@ pub enum ModelError {
         /// The operator.
         operator: String,
         /// What is wrong with it.
-        cause: NodeError,
+        cause: GraphNodeError,
     },
     /// A tensor whose type, shape and data do not belong together.
     #[error("tensor `{name}`: {cause}")]
@@ -121,7 +121,7 @@ pub enum ModelError {
 
 /// What is wrong with one node.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum NodeError {
+pub enum GraphNodeError {
     /// An attribute this operator does not have here.
     #[error("attribute `{name}` is not supported; supported are {supported}")]
     Attribute {
@@ -225,9 +225,9 @@ pub enum GraphError {
 }
 
 pub(crate) type Result<T> = std::result::Result<T, ModelError>;
-pub(crate) type NodeResult<T> = std::result::Result<T, NodeError>;
+pub(crate) type NodeResult<T> = std::result::Result<T, GraphNodeError>;
 
 /// Shapes that do not fit, in one line.
 pub(crate) fn shapes<T>(message: impl Into<String>) -> NodeResult<T> {
-    Err(NodeError::Shapes(message.into()))
+    Err(GraphNodeError::Shapes(message.into()))
 }

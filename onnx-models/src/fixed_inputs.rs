@@ -10,7 +10,7 @@ use std::collections::{HashMap, HashSet};
 use tract_onnx::pb;
 use tract_onnx::pb::tensor_proto::DataType;
 
-use crate::ops::is_fixed_input;
+use crate::operators::is_fixed_input;
 
 /// Gives every fixed input whose tensor is used as a weight too an initializer of its own, a copy of that tensor.
 ///
@@ -76,19 +76,19 @@ fn shared_inputs(graph: &pb::GraphProto) -> Vec<SharedInput> {
 
 /// The float tensors of initializers and Constant nodes, by name.
 fn float_tensors(graph: &pb::GraphProto) -> impl Iterator<Item = (&str, Cow<'_, pb::TensorProto>)> {
-    let initializers =
-        graph.initializer.iter().map(|tensor| (tensor.name.as_str(), Cow::Borrowed(tensor)));
+    let initializers = graph.initializer.iter().map(|tensor| (tensor.name.as_str(), Cow::Borrowed(tensor)));
     let constants = graph.node.iter().filter(|node| node.op_type == "Constant").filter_map(|node| {
-        let tensor = node.attribute.iter().find_map(|attribute| match (&attribute.t, attribute.name.as_str()) {
-            (Some(tensor), _) => Some(Cow::Borrowed(tensor)),
-            (None, "value_floats") => Some(Cow::Owned(pb::TensorProto {
-                dims: vec![attribute.floats.len() as i64],
-                data_type: DataType::Float as i32,
-                float_data: attribute.floats.clone(),
-                ..Default::default()
-            })),
-            _ => None,
-        })?;
+        let tensor =
+            node.attribute.iter().find_map(|attribute| match (&attribute.t, attribute.name.as_str()) {
+                (Some(tensor), _) => Some(Cow::Borrowed(tensor)),
+                (None, "value_floats") => Some(Cow::Owned(pb::TensorProto {
+                    dims: vec![attribute.floats.len() as i64],
+                    data_type: DataType::Float as i32,
+                    float_data: attribute.floats.clone(),
+                    ..Default::default()
+                })),
+                _ => None,
+            })?;
         Some((node.output.first()?.as_str(), tensor))
     });
     initializers.chain(constants).filter(|(_, tensor)| tensor.data_type == DataType::Float as i32)

@@ -4,32 +4,32 @@ use std::collections::HashMap;
 
 use tract_onnx::pb;
 
-use crate::error::{GraphError, ModelError, NodeError, Result};
-use crate::limits::Limits;
-use crate::ops::{self, Kind, Op};
-use crate::proto::{self, Data, Tensor};
-use crate::reader::Reader;
+use crate::error::{GraphError, GraphNodeError, ModelError, Result};
+use crate::limits::ModelLimits;
+use crate::node_reader::NodeReader;
+use crate::operators::{self, ElementKind, Operator};
+use crate::proto::{self, FileTensor, TensorValues};
 
 pub(crate) type ValueId = usize;
 
 /// The graph, with values numbered in the order they are defined.
 #[derive(Debug)]
-pub(crate) struct Graph {
+pub(crate) struct ModelGraph {
     /// The values' names.
     pub(crate) values: Vec<String>,
     /// Where each value comes from.
-    pub(crate) sources: Vec<Source>,
-    pub(crate) inputs: Vec<Input>,
+    pub(crate) sources: Vec<ValueSource>,
+    pub(crate) inputs: Vec<GraphInput>,
     pub(crate) outputs: Vec<ValueId>,
-    pub(crate) nodes: Vec<Node>,
+    pub(crate) nodes: Vec<GraphNode>,
     /// What is trained, in canonical order: see [`order`](crate::order).
-    pub(crate) parameters: Vec<Trainable>,
+    pub(crate) parameters: Vec<TrainableValue>,
 }
 
 #[derive(Debug, Clone)]
-pub(crate) enum Source {
+pub(crate) enum ValueSource {
     Input,
-    Constant(Tensor),
+    Constant(FileTensor),
     /// Trained; the data are kept by the model, not here.
     Parameter,
     /// Computed by a node, and which output of it.
@@ -40,53 +40,53 @@ pub(crate) enum Source {
 
 /// An input to feed, with the dimensions it declares.
 #[derive(Debug, Clone)]
-pub(crate) struct Input {
+pub(crate) struct GraphInput {
     pub(crate) value: ValueId,
-    pub(crate) dims: Vec<Dim>,
+    pub(crate) dims: Vec<InputDim>,
 }
 
 /// A dimension: fixed, or free with a name that may tie it to others.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Dim {
+pub(crate) enum InputDim {
     Fixed(usize),
     Free(String),
 }
 
 #[derive(Debug)]
-pub(crate) struct Node {
+pub(crate) struct GraphNode {
     /// The node's name, or its first output's.
     pub(crate) name: String,
     pub(crate) operator: String,
-    pub(crate) op: Op,
+    pub(crate) op: Operator,
     pub(crate) inputs: Vec<Option<ValueId>>,
     pub(crate) outputs: Vec<Option<ValueId>>,
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Trainable {
+pub(crate) struct TrainableValue {
     pub(crate) value: ValueId,
     pub(crate) shape: Vec<usize>,
 }
 
-impl Graph {
+impl ModelGraph {
     /// Reads and validates a decoded model. Parameters are chosen afterwards.
-    pub(crate) fn build(model: &pb::ModelProto, limits: &Limits) -> Result<Graph> {
+    pub(crate) fn build(model: &pb::ModelProto, limits: &ModelLimits) -> Result<ModelGraph> {
         let opset = model.opset_import.iter().find(|o| default_domain(&o.domain)).map_or(0, |o| o.version);
         if !(11..=21).contains(&opset) {
             return Err(ModelError::Opset { found: opset });
         }
         let proto = model.graph.as_ref().ok_or(ModelError::Graph(GraphError::Missing))?;
-        Limits::check("the graph's nodes", proto.node.len(), limits.nodes_max, "nodes_max")?;
+        ModelLimits::check("the graph's nodes", proto.node.len(), limits.nodes_max, "nodes_max")?;
 
-        let mut builder = Builder::default();
+        let mut builder = GraphBuilder::default();
         for tensor in &proto.initializer {
             let data = proto::tensor(tensor, limits)?;
-            builder.define(&tensor.name, Source::Constant(data))?;
+            builder.define(&tensor.name, ValueSource::Constant(data))?;
         }
         for input in &proto.input {
             if !builder.names.contains_key(&input.name) {
-                let value = builder.define(&input.name, Source::Input)?;
-                builder.inputs.push(Input { value, dims: boundary(input, limits)? });
+                let value = builder.define(&input.name, ValueSource::Input)?;
+                builder.inputs.push(GraphInput { value, dims: boundary(input, limits)? });
             }
         }
         for node in &proto.node {
@@ -104,13 +104,13 @@ impl Graph {
         if builder.inputs.is_empty() {
             return Err(ModelError::Graph(GraphError::NoInput));
         }
-        if builder.kinds[first] != Some(Kind::Float) {
+        if builder.kinds[first] != Some(ElementKind::Float) {
             return Err(ModelError::Graph(GraphError::Boundary {
                 name: builder.values[first].clone(),
                 why: "integers".to_owned(),
             }));
         }
-        Ok(Graph {
+        Ok(ModelGraph {
             values: builder.values,
             sources: builder.sources,
             inputs: builder.inputs,
@@ -140,7 +140,7 @@ fn default_domain(domain: &str) -> bool {
 }
 
 /// The declared dimensions of an input: floats of known rank.
-fn boundary(info: &pb::ValueInfoProto, limits: &Limits) -> Result<Vec<Dim>> {
+fn boundary(info: &pb::ValueInfoProto, limits: &ModelLimits) -> Result<Vec<InputDim>> {
     let fail = |why: String| ModelError::Graph(GraphError::Boundary { name: info.name.clone(), why });
     let Some(pb::type_proto::Value::TensorType(tensor)) = info.r#type.as_ref().and_then(|t| t.value.as_ref())
     else {
@@ -153,46 +153,46 @@ fn boundary(info: &pb::ValueInfoProto, limits: &Limits) -> Result<Vec<Dim>> {
         ));
     }
     let shape = tensor.shape.as_ref().ok_or_else(|| fail("it has no shape".to_owned()))?;
-    Limits::check(&format!("`{}`", info.name), shape.dim.len(), limits.rank_max, "rank_max")?;
+    ModelLimits::check(&format!("`{}`", info.name), shape.dim.len(), limits.rank_max, "rank_max")?;
     use pb::tensor_shape_proto::dimension::Value;
     let dim = |dim: &pb::tensor_shape_proto::Dimension| match &dim.value {
         Some(Value::DimValue(size)) => match usize::try_from(*size) {
-            Ok(size) if (1..=limits.tensor_elements_max).contains(&size) => Ok(Dim::Fixed(size)),
+            Ok(size) if (1..=limits.tensor_elements_max).contains(&size) => Ok(InputDim::Fixed(size)),
             _ => Err(fail(format!("a dimension of {size}"))),
         },
-        Some(Value::DimParam(name)) => Ok(Dim::Free(name.clone())),
-        None => Ok(Dim::Free(String::new())),
+        Some(Value::DimParam(name)) => Ok(InputDim::Free(name.clone())),
+        None => Ok(InputDim::Free(String::new())),
     };
     shape.dim.iter().map(dim).collect()
 }
 
 #[derive(Default)]
-struct Builder {
+struct GraphBuilder {
     names: HashMap<String, ValueId>,
     values: Vec<String>,
-    sources: Vec<Source>,
-    kinds: Vec<Option<Kind>>,
-    inputs: Vec<Input>,
-    nodes: Vec<Node>,
+    sources: Vec<ValueSource>,
+    kinds: Vec<Option<ElementKind>>,
+    inputs: Vec<GraphInput>,
+    nodes: Vec<GraphNode>,
 }
 
-impl Builder {
-    fn define(&mut self, name: &str, source: Source) -> Result<ValueId> {
+impl GraphBuilder {
+    fn define(&mut self, name: &str, source: ValueSource) -> Result<ValueId> {
         let value = self.values.len();
         if name.is_empty() || self.names.insert(name.to_owned(), value).is_some() {
             return Err(ModelError::Graph(GraphError::Duplicate(name.to_owned())));
         }
         self.values.push(name.to_owned());
         self.kinds.push(match &source {
-            Source::Constant(Tensor { data: Data::Int(_), .. }) => Some(Kind::Int),
-            Source::Unavailable => None,
-            _ => Some(Kind::Float),
+            ValueSource::Constant(FileTensor { data: TensorValues::Int(_), .. }) => Some(ElementKind::Int),
+            ValueSource::Unavailable => None,
+            _ => Some(ElementKind::Float),
         });
         self.sources.push(source);
         Ok(value)
     }
 
-    fn node(&mut self, proto: &pb::NodeProto, opset: i64, limits: &Limits) -> Result<()> {
+    fn node(&mut self, proto: &pb::NodeProto, opset: i64, limits: &ModelLimits) -> Result<()> {
         let first_output = proto.output.iter().find(|name| !name.is_empty());
         let name = match (proto.name.as_str(), first_output) {
             ("", Some(output)) => output.clone(),
@@ -209,12 +209,12 @@ impl Builder {
             return Err(unsupported());
         }
         let fail = |cause| ModelError::Node { node: name.clone(), operator: proto.op_type.clone(), cause };
-        let reader = Reader::new(proto, opset, limits);
+        let reader = NodeReader::new(proto, opset, limits);
         if proto.op_type == "Constant" {
             let tensor = constant(&reader).map_err(fail)?;
-            return self.define(&proto.output[0], Source::Constant(tensor)).map(|_| ());
+            return self.define(&proto.output[0], ValueSource::Constant(tensor)).map(|_| ());
         }
-        let op = ops::parse(&reader).ok_or_else(unsupported)?.map_err(fail)?;
+        let op = operators::parse(&reader).ok_or_else(unsupported)?.map_err(fail)?;
 
         let input = |name: &String| match (name.as_str(), self.names.get(name)) {
             ("", _) => Ok(None),
@@ -229,9 +229,9 @@ impl Builder {
             .map_err(|value| ModelError::Graph(GraphError::Undefined { node: name.clone(), value }))?;
         if let Some(index) = inputs.iter().position(|v| v.is_some_and(|v| self.kinds[v].is_none())) {
             let why = "is an output that is not supported; only the first one is".to_owned();
-            return Err(fail(NodeError::Input { index, why }));
+            return Err(fail(GraphNodeError::Input { index, why }));
         }
-        let kinds: Vec<Option<Kind>> = inputs.iter().map(|v| v.and_then(|v| self.kinds[v])).collect();
+        let kinds: Vec<Option<ElementKind>> = inputs.iter().map(|v| v.and_then(|v| self.kinds[v])).collect();
         let kind = op.kind(&kinds).map_err(fail)?;
         let available = op.outputs().unwrap_or(proto.output.len());
         let mut outputs = Vec::new();
@@ -240,32 +240,32 @@ impl Builder {
                 outputs.push(None);
                 continue;
             }
-            let source = if index < available { Source::Node } else { Source::Unavailable };
+            let source = if index < available { ValueSource::Node } else { ValueSource::Unavailable };
             let value = self.define(output, source)?;
             self.kinds[value] = self.kinds[value].map(|_| kind);
             outputs.push(Some(value));
         }
-        self.nodes.push(Node { name, operator: proto.op_type.clone(), op, inputs, outputs });
+        self.nodes.push(GraphNode { name, operator: proto.op_type.clone(), op, inputs, outputs });
         Ok(())
     }
 }
 
 /// The value of a Constant node, in whichever attribute it is.
-fn constant(reader: &Reader<'_>) -> std::result::Result<Tensor, NodeError> {
+fn constant(reader: &NodeReader<'_>) -> std::result::Result<FileTensor, GraphNodeError> {
     reader.arity(0..=0, 1..=1)?;
-    let scalar = |data| Tensor { shape: vec![], data };
-    let list = |length, data| Tensor { shape: vec![length], data };
+    let scalar = |data| FileTensor { shape: vec![], data };
+    let list = |length, data| FileTensor { shape: vec![length], data };
     let tensor = if let Some(tensor) = reader.tensor("value")? {
         Some(tensor)
     } else if let Some(values) = reader.ints("value_ints")? {
-        Some(list(values.len(), Data::Int(values.to_vec())))
+        Some(list(values.len(), TensorValues::Int(values.to_vec())))
     } else if let Some(values) = reader.floats("value_floats")? {
-        Some(list(values.len(), Data::Float(values.to_vec())))
+        Some(list(values.len(), TensorValues::Float(values.to_vec())))
     } else if let Some(value) = reader.int("value_int")? {
-        Some(scalar(Data::Int(vec![value])))
+        Some(scalar(TensorValues::Int(vec![value])))
     } else {
-        reader.float_or_none("value_float")?.map(|value| scalar(Data::Float(vec![value])))
+        reader.float_or_none("value_float")?.map(|value| scalar(TensorValues::Float(vec![value])))
     };
     reader.finish()?;
-    tensor.ok_or_else(|| NodeError::AttributeValue { name: "value", why: "is missing".to_owned() })
+    tensor.ok_or_else(|| GraphNodeError::AttributeValue { name: "value", why: "is missing".to_owned() })
 }

@@ -26,12 +26,12 @@ const SHAPES_MAX: usize = 8;
 pub struct Predictor {
     model: Model,
     weights: Vec<TValue>,
-    ready: Vec<Ready>,
+    ready: Vec<PreparedModel>,
     folded: bool,
 }
 
 /// A model optimised for inputs of one shape.
-struct Ready {
+struct PreparedModel {
     shape: Vec<usize>,
     plan: Arc<TypedRunnableModel>,
     /// Whether the weights are inputs of the plan, after the model's own.
@@ -143,7 +143,7 @@ impl Predictor {
             self.ready.remove(0);
         }
         let own = if swappable { shapes.len() } else { usize::MAX };
-        self.ready.push(Ready::new(shape.to_vec(), plan, own));
+        self.ready.push(PreparedModel::new(shape.to_vec(), plan, own));
         Ok(self.ready.len() - 1)
     }
 
@@ -192,7 +192,7 @@ impl Predictor {
     }
 }
 
-impl Ready {
+impl PreparedModel {
     /// `own` is the number of inputs that are not weights.
     fn new(shape: Vec<usize>, plan: Arc<TypedRunnableModel>, own: usize) -> Self {
         let model = plan.model();
@@ -208,11 +208,11 @@ impl Ready {
         // Weights themselves are handed in, and nothing is gained by keeping them.
         weights.iter().for_each(|&node| settled[node] = false);
         let kept = vec![None; settled.len()];
-        Ready { shape, swappable: own != usize::MAX, settled, kept, plan }
+        PreparedModel { shape, swappable: own != usize::MAX, settled, kept, plan }
     }
 
     fn run(&mut self, inputs: TVec<TValue>) -> TractResult<TVec<TValue>> {
-        let Ready { settled, kept, plan, .. } = self;
+        let PreparedModel { settled, kept, plan, .. } = self;
         plan.spawn()?.run_plan_with_eval(inputs, |context, state, node, inputs| {
             if let Some(values) = &kept[node.id] {
                 return Ok(values.clone());

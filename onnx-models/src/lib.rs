@@ -27,12 +27,13 @@ mod kernel;
 mod limits;
 mod loss;
 mod lower;
+mod lowered_value;
 mod model;
-mod ops;
+mod node_reader;
+mod operators;
 mod order;
+mod plan;
 mod proto;
-mod reader;
-mod recurrent;
 mod seed;
 #[cfg(feature = "shipped")]
 pub mod shipped;
@@ -49,11 +50,11 @@ pub mod backend {
 }
 
 pub use engine::Engine;
-pub use error::{GraphError, ModelError, NodeError, TensorError};
+pub use error::{GraphError, GraphNodeError, ModelError, TensorError};
 pub use infer::Predictor;
-pub use limits::Limits;
+pub use limits::ModelLimits;
 pub use loss::{Loss, Targets};
 pub use model::{LoadOptions, Model};
 pub use order::Parameter;
 pub use seed::SEED;
-pub use train::{Batch, DefaultBackend, Evaluation, Gradient, Sgd, Trainer};
+pub use train::{Batch, BatchEvaluation, DefaultBackend, Gradient, Sgd, Trainer};

@@ -4,7 +4,7 @@ use crate::error::{ModelError, Result};
 
 /// Bounds on what a file, and a run of it, may use. Everything is checked before it is allocated.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Limits {
+pub struct ModelLimits {
     /// Size of the file.
     pub file_bytes_max: usize,
     /// Memory the decoded file may take.
@@ -19,9 +19,9 @@ pub struct Limits {
     pub rank_max: usize,
 }
 
-impl Default for Limits {
+impl Default for ModelLimits {
     fn default() -> Self {
-        Limits {
+        ModelLimits {
             file_bytes_max: 64 << 20,
             decoded_bytes_max: 192 << 20,
             nodes_max: 20_000,
@@ -32,7 +32,7 @@ impl Default for Limits {
     }
 }
 
-impl Limits {
+impl ModelLimits {
     pub(crate) fn check(what: &str, found: usize, limit: usize, name: &'static str) -> Result<()> {
         if found <= limit {
             return Ok(());

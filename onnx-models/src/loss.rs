@@ -73,14 +73,14 @@ impl Targets {
 }
 
 /// A loss with its gradient with respect to the output.
-pub(crate) struct Judgement {
+pub(crate) struct OutputLoss {
     pub(crate) loss: f32,
     pub(crate) gradient: Vec<f32>,
     pub(crate) accuracy: Option<f32>,
 }
 
 /// Compares an output with its targets.
-pub(crate) fn judge(loss: Loss, output: &[f32], shape: &[usize], targets: &Targets) -> Result<Judgement> {
+pub(crate) fn judge(loss: Loss, output: &[f32], shape: &[usize], targets: &Targets) -> Result<OutputLoss> {
     let fail = |why: String| Err(ModelError::Targets { output: shape.to_vec(), why });
     match (loss, targets) {
         (Loss::Mse | Loss::Huber, Targets::Values(values)) => {
@@ -126,7 +126,7 @@ fn regression(
     output: &[f32],
     targets: impl Iterator<Item = (usize, f32)>,
     count: usize,
-) -> Judgement {
+) -> OutputLoss {
     let mut gradient = vec![0.0; output.len()];
     let mut sum = 0.0f64;
     for (place, target) in targets {
@@ -139,10 +139,10 @@ fn regression(
         sum += f64::from(value);
         gradient[place] = slope / count as f32;
     }
-    Judgement { loss: (sum / count as f64) as f32, gradient, accuracy: None }
+    OutputLoss { loss: (sum / count as f64) as f32, gradient, accuracy: None }
 }
 
-fn classification(loss: Loss, output: &[f32], width: usize, classes: &[u32]) -> Judgement {
+fn classification(loss: Loss, output: &[f32], width: usize, classes: &[u32]) -> OutputLoss {
     let mut gradient = vec![0.0; output.len()];
     let count = classes.len() as f32;
     let (mut sum, mut right) = (0.0f64, 0usize);
@@ -164,5 +164,5 @@ fn classification(loss: Loss, output: &[f32], width: usize, classes: &[u32]) -> 
         slopes[class] -= 1.0 / count;
     }
     let samples = classes.len() as f64;
-    Judgement { loss: (sum / samples) as f32, gradient, accuracy: Some((right as f64 / samples) as f32) }
+    OutputLoss { loss: (sum / samples) as f32, gradient, accuracy: Some((right as f64 / samples) as f32) }
 }

@@ -6,17 +6,18 @@ use std::sync::Arc;
 use tract_onnx::pb;
 
 use crate::error::{ModelError, Result};
-use crate::graph::{Dim, Graph};
-use crate::limits::Limits;
-use crate::lower::{self, Plan};
+use crate::graph::{InputDim, ModelGraph};
+use crate::limits::ModelLimits;
+use crate::lower;
 use crate::order::{self, Parameter};
+use crate::plan::ExecutionPlan;
 use crate::{export, fixed_inputs, proto, seed};
 
 /// How a file is read.
 #[derive(Debug, Clone, Default)]
 pub struct LoadOptions {
     /// What the file may ask for.
-    pub limits: Limits,
+    pub limits: ModelLimits,
     /// The parameters to train, by name; all of them if none are listed.
     pub trainable: Option<Vec<String>>,
 }
@@ -24,15 +25,15 @@ pub struct LoadOptions {
 /// An ONNX model that can be trained, run and written back. Cloning shares it.
 #[derive(Debug, Clone)]
 pub struct Model {
-    pub(crate) inner: Arc<Inner>,
+    pub(crate) inner: Arc<ModelInner>,
 }
 
 #[derive(Debug)]
-pub(crate) struct Inner {
-    pub(crate) graph: Graph,
+pub(crate) struct ModelInner {
+    pub(crate) graph: ModelGraph,
     /// The file without the weights of the parameters.
     pub(crate) stripped: pb::ModelProto,
-    pub(crate) limits: Limits,
+    pub(crate) limits: ModelLimits,
     parameters: Vec<Parameter>,
     weights: Vec<f32>,
     digest: [u8; 32],
@@ -48,14 +49,14 @@ impl Model {
         let mut file = proto::decode(bytes, limits)?;
         seed::materialise(&mut file, limits)?;
         fixed_inputs::separate(&mut file);
-        let mut graph = Graph::build(&file, limits)?;
+        let mut graph = ModelGraph::build(&file, limits)?;
         let (parameters, weights) = order::choose(&mut graph, options.trainable.as_deref())?;
         export::strip(&mut file, &parameters);
         let digest = order::digest(&file, &parameters);
         let metadata =
             file.metadata_props.iter().map(|entry| (entry.key.clone(), entry.value.clone())).collect();
-        let input_shape: Vec<Option<usize>> = graph.inputs[0].dims.iter().map(Dim::size).collect();
-        let mut inner = Inner {
+        let input_shape: Vec<Option<usize>> = graph.inputs[0].dims.iter().map(InputDim::size).collect();
+        let mut inner = ModelInner {
             output_shape: declared(&file),
             graph,
             stripped: file,
@@ -112,7 +113,7 @@ impl Model {
     }
 }
 
-impl Inner {
+impl ModelInner {
     pub(crate) fn parameters(&self) -> &[Parameter] {
         &self.parameters
     }
@@ -138,16 +139,16 @@ impl Inner {
         }
         let mut sizes: BTreeMap<&str, usize> = BTreeMap::new();
         for (dim, &size) in dims.iter().zip(shape) {
-            if let Dim::Free(name) = dim
+            if let InputDim::Free(name) = dim
                 && !name.is_empty()
                 && *sizes.entry(name).or_insert(size) != size
             {
                 return Err(fail());
             }
         }
-        let size = |dim: &Dim| match dim {
-            Dim::Fixed(size) => Ok(*size),
-            Dim::Free(name) => sizes.get(name.as_str()).copied().ok_or_else(fail),
+        let size = |dim: &InputDim| match dim {
+            InputDim::Fixed(size) => Ok(*size),
+            InputDim::Free(name) => sizes.get(name.as_str()).copied().ok_or_else(fail),
         };
         let others = self.graph.inputs[1..]
             .iter()
@@ -160,7 +161,7 @@ impl Inner {
         format!("[{}]", dims.collect::<Vec<_>>().join(", "))
     }
 
-    pub(crate) fn plan(&self, inputs: &[Vec<usize>], outputs: usize) -> Result<Plan> {
+    pub(crate) fn plan(&self, inputs: &[Vec<usize>], outputs: usize) -> Result<ExecutionPlan> {
         lower::plan(&self.graph, inputs, outputs, &self.limits)
     }
 
@@ -196,11 +197,11 @@ fn declared(file: &pb::ModelProto) -> Vec<Option<usize>> {
     tensor.shape.iter().flat_map(|shape| &shape.dim).map(size).collect()
 }
 
-impl Dim {
+impl InputDim {
     pub(crate) fn size(&self) -> Option<usize> {
         match self {
-            Dim::Fixed(size) => Some(*size),
-            Dim::Free(_) => None,
+            InputDim::Fixed(size) => Some(*size),
+            InputDim::Free(_) => None,
         }
     }
 }

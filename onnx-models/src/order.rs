@@ -5,9 +5,9 @@ use sha2::{Digest, Sha256};
 use tract_onnx::pb;
 
 use crate::error::{GraphError, ModelError, Result};
-use crate::graph::{Graph, Source, Trainable, ValueId};
-use crate::ops::{Op, is_fixed_input, is_running_statistic};
-use crate::proto::{Data, Tensor};
+use crate::graph::{ModelGraph, TrainableValue, ValueId, ValueSource};
+use crate::operators::{Operator, is_fixed_input, is_running_statistic};
+use crate::proto::{FileTensor, TensorValues};
 
 /// One trainable tensor and its place in the flat vector.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,11 +41,14 @@ impl Parameter {
 ///
 /// The canonical order is that of first use, node by node and input by input: it depends on the graph alone, not on how
 /// an exporter sorted its initializers.
-pub(crate) fn choose(graph: &mut Graph, listed: Option<&[String]>) -> Result<(Vec<Parameter>, Vec<f32>)> {
+pub(crate) fn choose(
+    graph: &mut ModelGraph,
+    listed: Option<&[String]>,
+) -> Result<(Vec<Parameter>, Vec<f32>)> {
     let needed = graph.needed(&graph.outputs[..1]);
-    let mut uses: Vec<Use> = sources_of_statistics(graph, &needed)
+    let mut uses: Vec<TensorUse> = sources_of_statistics(graph, &needed)
         .into_iter()
-        .map(|is_source| Use { weight: false, fixed: is_source })
+        .map(|is_source| TensorUse { weight: false, fixed: is_source })
         .collect();
     let mut order: Vec<ValueId> = Vec::new();
     for (node, _) in graph.nodes.iter().zip(&needed).filter(|(_, needed)| **needed) {
@@ -75,8 +78,8 @@ pub(crate) fn choose(graph: &mut Graph, listed: Option<&[String]>) -> Result<(Ve
     let mut parameters = Vec::new();
     let mut weights = Vec::new();
     for value in chosen {
-        let Source::Constant(Tensor { shape, data: Data::Float(data) }) =
-            std::mem::replace(&mut graph.sources[value], Source::Parameter)
+        let ValueSource::Constant(FileTensor { shape, data: TensorValues::Float(data) }) =
+            std::mem::replace(&mut graph.sources[value], ValueSource::Parameter)
         else {
             continue;
         };
@@ -88,7 +91,7 @@ pub(crate) fn choose(graph: &mut Graph, listed: Option<&[String]>) -> Result<(Ve
             shape: shape.clone(),
             offset: weights.len(),
         });
-        graph.parameters.push(Trainable { value, shape });
+        graph.parameters.push(TrainableValue { value, shape });
         weights.extend(data);
     }
     if parameters.is_empty() {
@@ -99,13 +102,13 @@ pub(crate) fn choose(graph: &mut Graph, listed: Option<&[String]>) -> Result<(Ve
 
 /// How a tensor is used.
 #[derive(Clone)]
-struct Use {
+struct TensorUse {
     weight: bool,
     fixed: bool,
 }
 
 /// For each value, whether a running statistic is computed from it and from nothing that depends on the model's inputs.
-fn sources_of_statistics(graph: &Graph, needed: &[bool]) -> Vec<bool> {
+fn sources_of_statistics(graph: &ModelGraph, needed: &[bool]) -> Vec<bool> {
     let mut from_inputs = vec![false; graph.values.len()];
     graph.inputs.iter().for_each(|input| from_inputs[input.value] = true);
     for node in &graph.nodes {
@@ -126,7 +129,7 @@ fn sources_of_statistics(graph: &Graph, needed: &[bool]) -> Vec<bool> {
 }
 
 /// Which values are nothing but where a recurrent layer begins, perhaps expanded to the batch on the way.
-fn initial_states(graph: &Graph) -> Vec<bool> {
+fn initial_states(graph: &ModelGraph) -> Vec<bool> {
     let (mut used, mut only) = (vec![false; graph.values.len()], vec![true; graph.values.len()]);
     for node in graph.nodes.iter().rev() {
         let passed_on = node.outputs.iter().flatten().all(|&output| used[output] && only[output]);
@@ -134,8 +137,8 @@ fn initial_states(graph: &Graph) -> Vec<bool> {
             let Some(value) = *value else { continue };
             used[value] = true;
             only[value] &= match node.op {
-                Op::Recurrent(_) => index >= 5,
-                Op::Layout(_) => index == 0 && passed_on,
+                Operator::Recurrent(_) => index >= 5,
+                Operator::Layout(_) => index == 0 && passed_on,
                 _ => false,
             };
         }
@@ -143,18 +146,23 @@ fn initial_states(graph: &Graph) -> Vec<bool> {
     used.iter().zip(only).map(|(used, only)| *used && only).collect()
 }
 
-fn zero(tensor: &Tensor) -> bool {
-    matches!(&tensor.data, Data::Float(data) if data.iter().all(|&value| value == 0.0))
+fn zero(tensor: &FileTensor) -> bool {
+    matches!(&tensor.data, TensorValues::Float(data) if data.iter().all(|&value| value == 0.0))
 }
 
-fn float(graph: &Graph, value: ValueId) -> Option<&Tensor> {
+fn float(graph: &ModelGraph, value: ValueId) -> Option<&FileTensor> {
     match &graph.sources[value] {
-        Source::Constant(tensor @ Tensor { data: Data::Float(_), .. }) => Some(tensor),
+        ValueSource::Constant(tensor @ FileTensor { data: TensorValues::Float(_), .. }) => Some(tensor),
         _ => None,
     }
 }
 
-fn by_name(graph: &Graph, order: &[ValueId], uses: &[Use], listed: &[String]) -> Result<Vec<ValueId>> {
+fn by_name(
+    graph: &ModelGraph,
+    order: &[ValueId],
+    uses: &[TensorUse],
+    listed: &[String],
+) -> Result<Vec<ValueId>> {
     let available = || order.iter().map(|&v| graph.values[v].as_str()).collect::<Vec<_>>().join(", ");
     for name in listed {
         let refuse = |why| Err(ModelError::Trainable { name: name.clone(), why, available: available() });

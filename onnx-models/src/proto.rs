@@ -9,81 +9,90 @@ use prost::Message;
 use tract_onnx::pb;
 
 use crate::error::{GraphError, ModelError, Result, TensorError};
-use crate::limits::Limits;
+use crate::limits::ModelLimits;
 
 /// Decodes a model after bounding the memory it takes.
-pub(crate) fn decode(bytes: &[u8], limits: &Limits) -> Result<pb::ModelProto> {
-    Limits::check("the file", bytes.len(), limits.file_bytes_max, "file_bytes_max")?;
-    let mut budget = Budget { left: limits.decoded_bytes_max, limits };
+pub(crate) fn decode(bytes: &[u8], limits: &ModelLimits) -> Result<pb::ModelProto> {
+    ModelLimits::check("the file", bytes.len(), limits.file_bytes_max, "file_bytes_max")?;
+    let mut budget = DecodeBudget { left: limits.decoded_bytes_max, limits };
     budget.message(bytes, &MODEL)?;
     pb::ModelProto::decode(bytes).map_err(|error| ModelError::Decode(error.to_string()))
 }
 
 /// What a field of a message costs when it is decoded.
-enum Field {
+enum FieldCost {
     /// Bytes or text.
     Bytes,
     /// Numbers of this size, packed or one by one.
     Numbers(usize),
     /// A message of its own.
-    Message(&'static Schema),
+    Message(&'static MessageSchema),
     /// A part of ONNX that is refused before it is decoded.
     Refused(&'static str),
 }
 
-struct Schema {
+struct MessageSchema {
     bytes: usize,
-    fields: &'static [(u64, Field)],
+    fields: &'static [(u64, FieldCost)],
 }
 
-use Field::{Bytes, Message as Inner, Numbers, Refused};
+use FieldCost::{Bytes, Message as Nested, Numbers, Refused};
 
-static MODEL: Schema = Schema {
+static MODEL: MessageSchema = MessageSchema {
     bytes: size_of::<pb::ModelProto>(),
     fields: &[
         (2, Bytes),
         (3, Bytes),
         (4, Bytes),
         (6, Bytes),
-        (7, Inner(&GRAPH)),
-        (8, Inner(&OPSET)),
-        (14, Inner(&ENTRY)),
+        (7, Nested(&GRAPH)),
+        (8, Nested(&OPSET)),
+        (14, Nested(&ENTRY)),
         (20, Refused("training graphs")),
         (25, Refused("local functions")),
     ],
 };
-static OPSET: Schema = Schema { bytes: size_of::<pb::OperatorSetIdProto>(), fields: &[(1, Bytes)] };
-static ENTRY: Schema =
-    Schema { bytes: size_of::<pb::StringStringEntryProto>(), fields: &[(1, Bytes), (2, Bytes)] };
-static GRAPH: Schema = Schema {
+static OPSET: MessageSchema =
+    MessageSchema { bytes: size_of::<pb::OperatorSetIdProto>(), fields: &[(1, Bytes)] };
+static ENTRY: MessageSchema =
+    MessageSchema { bytes: size_of::<pb::StringStringEntryProto>(), fields: &[(1, Bytes), (2, Bytes)] };
+static GRAPH: MessageSchema = MessageSchema {
     bytes: size_of::<pb::GraphProto>(),
     fields: &[
-        (1, Inner(&NODE)),
+        (1, Nested(&NODE)),
         (2, Bytes),
-        (5, Inner(&TENSOR)),
+        (5, Nested(&TENSOR)),
         (10, Bytes),
-        (11, Inner(&VALUE_INFO)),
-        (12, Inner(&VALUE_INFO)),
-        (13, Inner(&VALUE_INFO)),
+        (11, Nested(&VALUE_INFO)),
+        (12, Nested(&VALUE_INFO)),
+        (13, Nested(&VALUE_INFO)),
         (14, Refused("quantised graphs")),
         (15, Refused("sparse initializers")),
     ],
 };
-static NODE: Schema = Schema {
+static NODE: MessageSchema = MessageSchema {
     bytes: size_of::<pb::NodeProto>(),
-    fields: &[(1, Bytes), (2, Bytes), (3, Bytes), (4, Bytes), (5, Inner(&ATTRIBUTE)), (6, Bytes), (7, Bytes)],
+    fields: &[
+        (1, Bytes),
+        (2, Bytes),
+        (3, Bytes),
+        (4, Bytes),
+        (5, Nested(&ATTRIBUTE)),
+        (6, Bytes),
+        (7, Bytes),
+    ],
 };
-static ATTRIBUTE: Schema = Schema {
+static ATTRIBUTE: MessageSchema = MessageSchema {
     bytes: size_of::<pb::AttributeProto>(),
     fields: &[
         (1, Bytes),
         (4, Bytes),
-        (5, Inner(&TENSOR)),
+        (5, Nested(&TENSOR)),
         (6, Refused("subgraphs")),
         (7, Numbers(4)),
         (8, Numbers(8)),
         (9, Bytes),
-        (10, Inner(&TENSOR)),
+        (10, Nested(&TENSOR)),
         (11, Refused("subgraphs")),
         (13, Bytes),
         (15, Refused("type attributes")),
@@ -92,7 +101,7 @@ static ATTRIBUTE: Schema = Schema {
         (23, Refused("sparse tensors")),
     ],
 };
-static TENSOR: Schema = Schema {
+static TENSOR: MessageSchema = MessageSchema {
     bytes: size_of::<pb::TensorProto>(),
     fields: &[
         (1, Numbers(8)),
@@ -106,26 +115,30 @@ static TENSOR: Schema = Schema {
         (10, Numbers(8)),
         (11, Numbers(8)),
         (12, Bytes),
-        (13, Inner(&ENTRY)),
+        (13, Nested(&ENTRY)),
     ],
 };
-static VALUE_INFO: Schema =
-    Schema { bytes: size_of::<pb::ValueInfoProto>(), fields: &[(1, Bytes), (2, Inner(&TYPE)), (3, Bytes)] };
-static TYPE: Schema =
-    Schema { bytes: size_of::<pb::TypeProto>(), fields: &[(1, Inner(&TENSOR_TYPE)), (6, Bytes)] };
-static TENSOR_TYPE: Schema =
-    Schema { bytes: size_of::<pb::type_proto::Tensor>(), fields: &[(2, Inner(&TENSOR_SHAPE))] };
-static TENSOR_SHAPE: Schema =
-    Schema { bytes: size_of::<pb::TensorShapeProto>(), fields: &[(1, Inner(&DIMENSION))] };
-static DIMENSION: Schema =
-    Schema { bytes: size_of::<pb::tensor_shape_proto::Dimension>(), fields: &[(2, Bytes), (3, Bytes)] };
+static VALUE_INFO: MessageSchema = MessageSchema {
+    bytes: size_of::<pb::ValueInfoProto>(),
+    fields: &[(1, Bytes), (2, Nested(&TYPE)), (3, Bytes)],
+};
+static TYPE: MessageSchema =
+    MessageSchema { bytes: size_of::<pb::TypeProto>(), fields: &[(1, Nested(&TENSOR_TYPE)), (6, Bytes)] };
+static TENSOR_TYPE: MessageSchema =
+    MessageSchema { bytes: size_of::<pb::type_proto::Tensor>(), fields: &[(2, Nested(&TENSOR_SHAPE))] };
+static TENSOR_SHAPE: MessageSchema =
+    MessageSchema { bytes: size_of::<pb::TensorShapeProto>(), fields: &[(1, Nested(&DIMENSION))] };
+static DIMENSION: MessageSchema = MessageSchema {
+    bytes: size_of::<pb::tensor_shape_proto::Dimension>(),
+    fields: &[(2, Bytes), (3, Bytes)],
+};
 
-struct Budget<'a> {
+struct DecodeBudget<'a> {
     left: usize,
-    limits: &'a Limits,
+    limits: &'a ModelLimits,
 }
 
-impl Budget<'_> {
+impl DecodeBudget<'_> {
     /// Vectors grow by doubling and copy while they grow, hence up to three times the size.
     fn spend(&mut self, bytes: usize) -> Result<()> {
         match self.left.checked_sub(bytes.saturating_mul(3)) {
@@ -143,7 +156,7 @@ impl Budget<'_> {
         }
     }
 
-    fn message(&mut self, mut bytes: &[u8], schema: &Schema) -> Result<()> {
+    fn message(&mut self, mut bytes: &[u8], schema: &MessageSchema) -> Result<()> {
         self.spend(schema.bytes)?;
         while !bytes.is_empty() {
             let key = varint(&mut bytes)?;
@@ -165,7 +178,7 @@ impl Budget<'_> {
                     let length = varint(&mut bytes)?;
                     let body = take(&mut bytes, usize::try_from(length).unwrap_or(usize::MAX))?;
                     match field {
-                        Some(Inner(schema)) => self.message(body, schema)?,
+                        Some(Nested(schema)) => self.message(body, schema)?,
                         // Packed integers take at least a byte each in the file, floats four.
                         Some(Numbers(4)) => self.spend(body.len() * 4)?,
                         Some(Numbers(_)) => self.spend(body.len() * 8)?,
@@ -211,27 +224,27 @@ fn truncated() -> ModelError {
 
 /// A tensor of the file: floats, or integers (which also stand for booleans).
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Tensor {
+pub(crate) struct FileTensor {
     pub(crate) shape: Vec<usize>,
-    pub(crate) data: Data,
+    pub(crate) data: TensorValues,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Data {
+pub(crate) enum TensorValues {
     Float(Vec<f32>),
     Int(Vec<i64>),
 }
 
 /// Reads a tensor, checking that its data fill its shape.
-pub(crate) fn tensor(proto: &pb::TensorProto, limits: &Limits) -> Result<Tensor> {
+pub(crate) fn tensor(proto: &pb::TensorProto, limits: &ModelLimits) -> Result<FileTensor> {
     let fail = |cause| ModelError::Tensor { name: proto.name.clone(), cause };
     if proto.data_location.unwrap_or(0) != 0 || !proto.external_data.is_empty() {
         return Err(fail(TensorError::External));
     }
     let shape = shape(&proto.dims).ok_or_else(|| fail(TensorError::Shape(proto.dims.clone())))?;
-    Limits::check(&format!("tensor `{}`", proto.name), shape.len(), limits.rank_max, "rank_max")?;
+    ModelLimits::check(&format!("tensor `{}`", proto.name), shape.len(), limits.rank_max, "rank_max")?;
     let elements = elements(&shape).ok_or_else(|| fail(TensorError::Shape(proto.dims.clone())))?;
-    Limits::check(
+    ModelLimits::check(
         &format!("tensor `{}`", proto.name),
         elements,
         limits.tensor_elements_max,
@@ -241,22 +254,22 @@ pub(crate) fn tensor(proto: &pb::TensorProto, limits: &Limits) -> Result<Tensor>
     use pb::tensor_proto::DataType;
     let raw = &proto.raw_data;
     let data = match DataType::try_from(proto.data_type) {
-        Ok(DataType::Float) => Data::Float(if raw.is_empty() {
+        Ok(DataType::Float) => TensorValues::Float(if raw.is_empty() {
             proto.float_data.clone()
         } else {
             words(raw).map(f32::from_le_bytes).collect()
         }),
-        Ok(DataType::Int64) => Data::Int(if raw.is_empty() {
+        Ok(DataType::Int64) => TensorValues::Int(if raw.is_empty() {
             proto.int64_data.clone()
         } else {
             words(raw).map(i64::from_le_bytes).collect()
         }),
-        Ok(DataType::Int32) => Data::Int(if raw.is_empty() {
+        Ok(DataType::Int32) => TensorValues::Int(if raw.is_empty() {
             proto.int32_data.iter().map(|&v| i64::from(v)).collect()
         } else {
             words(raw).map(|word| i64::from(i32::from_le_bytes(word))).collect()
         }),
-        Ok(DataType::Bool) => Data::Int(if raw.is_empty() {
+        Ok(DataType::Bool) => TensorValues::Int(if raw.is_empty() {
             proto.int32_data.iter().map(|&v| i64::from(v != 0)).collect()
         } else {
             raw.iter().map(|&v| i64::from(v != 0)).collect()
@@ -265,15 +278,15 @@ pub(crate) fn tensor(proto: &pb::TensorProto, limits: &Limits) -> Result<Tensor>
         Err(_) => return Err(fail(TensorError::Type(format!("number {}", proto.data_type)))),
     };
     let (found, width) = match (&data, DataType::try_from(proto.data_type)) {
-        (Data::Float(values), _) => (values.len(), 4),
-        (Data::Int(values), Ok(DataType::Int64)) => (values.len(), 8),
-        (Data::Int(values), Ok(DataType::Int32)) => (values.len(), 4),
-        (Data::Int(values), _) => (values.len(), 1),
+        (TensorValues::Float(values), _) => (values.len(), 4),
+        (TensorValues::Int(values), Ok(DataType::Int64)) => (values.len(), 8),
+        (TensorValues::Int(values), Ok(DataType::Int32)) => (values.len(), 4),
+        (TensorValues::Int(values), _) => (values.len(), 1),
     };
     if found != elements || !raw.len().is_multiple_of(width) {
         return Err(fail(TensorError::Length { found, expected: elements }));
     }
-    Ok(Tensor { shape, data })
+    Ok(FileTensor { shape, data })
 }
 
 fn words<const N: usize>(raw: &[u8]) -> impl Iterator<Item = [u8; N]> + '_ {

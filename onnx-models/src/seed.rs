@@ -7,7 +7,7 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 use tract_onnx::pb;
 
 use crate::error::{ModelError, Result, TensorError};
-use crate::limits::Limits;
+use crate::limits::ModelLimits;
 use crate::proto::elements;
 
 /// The metadata key that asks for seeded weights.
@@ -16,7 +16,7 @@ pub const SEED: &str = "evenhand.seed";
 /// Gives every input but the first a default drawn from the seed, if the file names one.
 ///
 /// Uniform on ±1/√fan_in like PyTorch's layers; the fan-in of a vector is that of the tensor before it, its weight.
-pub(crate) fn materialise(file: &mut pb::ModelProto, limits: &Limits) -> Result<()> {
+pub(crate) fn materialise(file: &mut pb::ModelProto, limits: &ModelLimits) -> Result<()> {
     let Some(entry) = file.metadata_props.iter().find(|entry| entry.key == SEED) else { return Ok(()) };
     let fail = |name: &str, cause| ModelError::Tensor { name: name.to_owned(), cause };
     let seed: u64 = entry
@@ -37,7 +37,7 @@ pub(crate) fn materialise(file: &mut pb::ModelProto, limits: &Limits) -> Result<
         };
         let dims = dims.unwrap_or_default();
         total = total.saturating_add(count);
-        Limits::check("the seeded weights", total, limits.tensor_elements_max, "tensor_elements_max")?;
+        ModelLimits::check("the seeded weights", total, limits.tensor_elements_max, "tensor_elements_max")?;
         if dims.len() > 1 {
             fan_in = dims[1..].iter().product::<usize>().max(1);
         }

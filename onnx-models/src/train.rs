@@ -11,19 +11,20 @@ use rand_chacha::rand_core::SeedableRng;
 
 use crate::engine::Engine;
 use crate::error::{ModelError, Result};
-use crate::kernel::{execute, tensor, values};
+use crate::kernel::execute::{execute, tensor, values};
 use crate::loss::{self, Loss, Targets};
-use crate::lower::Plan;
 use crate::model::Model;
+use crate::plan::ExecutionPlan;
 
-/// The backend that this build trains on.
 #[cfg(feature = "flex")]
-pub type DefaultBackend = crate::backend::Flex;
-/// The backend that this build trains on.
+use crate::backend::Flex as SelectedBackend;
 #[cfg(all(feature = "ndarray", not(feature = "flex")))]
-pub type DefaultBackend = crate::backend::NdArray;
+use crate::backend::NdArray as SelectedBackend;
 #[cfg(not(any(feature = "flex", feature = "ndarray")))]
 compile_error!("choose a backend: feature `flex` (default) or `ndarray`");
+
+/// The backend that this build trains on.
+pub type DefaultBackend = SelectedBackend;
 
 /// Samples with what is wanted of them.
 #[derive(Debug, Clone, PartialEq)]
@@ -47,7 +48,7 @@ pub struct Gradient {
 
 /// How good a model is on a batch.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Evaluation {
+pub struct BatchEvaluation {
     /// Mean loss.
     pub loss: f32,
     /// Share of the samples whose largest output is the true class; none without classes.
@@ -74,13 +75,13 @@ const PLANS_MAX: usize = 8;
 pub struct Trainer<B: Engine = DefaultBackend> {
     model: Model,
     device: Device<B>,
-    plans: Vec<Rc<Prepared<B>>>,
+    plans: Vec<Rc<PreparedPlan<B>>>,
     dropout: ChaCha8Rng,
 }
 
-struct Prepared<B: Backend> {
+struct PreparedPlan<B: Backend> {
     shape: Vec<usize>,
-    plan: Plan,
+    plan: ExecutionPlan,
     constants: Vec<FloatTensor<B>>,
 }
 
@@ -204,10 +205,10 @@ impl<B: Engine> Trainer<B> {
     }
 
     /// Loss and accuracy at these weights, without a gradient.
-    pub fn evaluate(&mut self, weights: &[f32], batch: &Batch, loss: Loss) -> Result<Evaluation> {
+    pub fn evaluate(&mut self, weights: &[f32], batch: &Batch, loss: Loss) -> Result<BatchEvaluation> {
         let (output, shape) = self.forward(weights, &batch.inputs, &batch.shape)?;
         let judged = loss::judge(loss, &output, &shape, &batch.targets)?;
-        Ok(Evaluation { loss: judged.loss, accuracy: judged.accuracy })
+        Ok(BatchEvaluation { loss: judged.loss, accuracy: judged.accuracy })
     }
 
     /// The output at these weights and its shape, computed as in training but without dropout.
@@ -225,7 +226,7 @@ impl<B: Engine> Trainer<B> {
         Ok((values::<B>(outputs.swap_remove(0)), prepared.plan.outputs[0].1.clone()))
     }
 
-    fn prepare(&mut self, weights: &[f32], inputs: &[f32], shape: &[usize]) -> Result<Rc<Prepared<B>>> {
+    fn prepare(&mut self, weights: &[f32], inputs: &[f32], shape: &[usize]) -> Result<Rc<PreparedPlan<B>>> {
         self.model.inner.check_weights(weights)?;
         let shapes = self.model.inner.input_shapes(shape, inputs.len())?;
         if let Some(found) = self.plans.iter().find(|prepared| prepared.shape == shape) {
@@ -234,7 +235,7 @@ impl<B: Engine> Trainer<B> {
         let plan = self.model.inner.plan(&shapes, 1)?;
         let constants =
             plan.constants.iter().map(|c| tensor::<B>(c.data.to_vec(), &c.shape, &self.device)).collect();
-        let prepared = Rc::new(Prepared { shape: shape.to_vec(), plan, constants });
+        let prepared = Rc::new(PreparedPlan { shape: shape.to_vec(), plan, constants });
         if self.plans.len() == PLANS_MAX {
             self.plans.remove(0);
         }
@@ -250,7 +251,7 @@ impl<B: Engine> Trainer<B> {
     }
 
     /// The first input as given, the others zero: initial states.
-    fn inputs(&self, plan: &Plan, first: &[f32]) -> Vec<FloatTensor<B>> {
+    fn inputs(&self, plan: &ExecutionPlan, first: &[f32]) -> Vec<FloatTensor<B>> {
         let input = |(index, (_, shape)): (usize, &(usize, Vec<usize>))| match index {
             0 => tensor::<B>(first.to_vec(), shape, &self.device),
             _ => tensor::<B>(vec![0.0; shape.iter().product()], shape, &self.device),

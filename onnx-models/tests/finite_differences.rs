@@ -10,40 +10,45 @@ use std::collections::HashSet;
 
 use evenhand_models::{Batch, Engine, LoadOptions, Loss, Model, Predictor, Targets};
 use support::Attr::{Float, Int, Ints, Tensor, Text, Texts};
-use support::{Builder, Dim, next, on_every_backend, trainer, uniform};
+use support::{DeclaredDim, OnnxBuilder, next, on_every_backend, trainer, uniform};
 
 on_every_backend!(gradients_are_those_of_finite_differences, tract_computes_the_same_outputs);
 
-type Build = fn(&mut Builder, &mut u64);
+type BuildOperator = fn(&mut OnnxBuilder, &mut u64);
 
-struct Case {
+struct OperatorCase {
     name: &'static str,
     opset: i64,
     shape: &'static [usize],
     /// Values of x + p: any, or positive.
     positive: bool,
-    build: Build,
+    build: BuildOperator,
 }
 
-const fn case(name: &'static str, opset: i64, shape: &'static [usize], build: Build) -> Case {
-    Case { name, opset, shape, positive: false, build }
+const fn case(name: &'static str, opset: i64, shape: &'static [usize], build: BuildOperator) -> OperatorCase {
+    OperatorCase { name, opset, shape, positive: false, build }
 }
 
-const fn positive(name: &'static str, opset: i64, shape: &'static [usize], build: Build) -> Case {
-    Case { name, opset, shape, positive: true, build }
+const fn positive(
+    name: &'static str,
+    opset: i64,
+    shape: &'static [usize],
+    build: BuildOperator,
+) -> OperatorCase {
+    OperatorCase { name, opset, shape, positive: true, build }
 }
 
-fn random(b: &mut Builder, seed: &mut u64, name: &str, shape: &[usize]) {
+fn random(b: &mut OnnxBuilder, seed: &mut u64, name: &str, shape: &[usize]) {
     let data: Vec<f32> = (0..shape.iter().product()).map(|_| uniform(seed)).collect();
     b.floats(name, shape, &data);
 }
 
-fn chain(b: &mut Builder, operator: &str, attributes: &[(&str, support::Attr)]) {
+fn chain(b: &mut OnnxBuilder, operator: &str, attributes: &[(&str, support::Attr)]) {
     b.node(operator, &["a"], &["y"], attributes);
 }
 
 fn with_weight(
-    b: &mut Builder,
+    b: &mut OnnxBuilder,
     seed: &mut u64,
     operator: &str,
     shape: &[usize],
@@ -54,7 +59,7 @@ fn with_weight(
 }
 
 fn recurrent(
-    b: &mut Builder,
+    b: &mut OnnxBuilder,
     seed: &mut u64,
     operator: &str,
     gates: usize,
@@ -84,7 +89,7 @@ fn recurrent(
 }
 
 #[rustfmt::skip]
-const CASES: &[Case] = &[
+const CASES: &[OperatorCase] = &[
     case("Gemm", 13, &[3, 4], |b, s| { random(b, s, "c", &[2]); random(b, s, "w", &[4, 2]); b.node("Gemm", &["a", "w", "c"], &["y"], &[]); }),
     case("Gemm, both transposed, scaled", 11, &[4, 3], |b, s| { random(b, s, "c", &[3, 1]); random(b, s, "w", &[2, 4]); b.node("Gemm", &["a", "w", "c"], &["y"], &[("transA", Int(1)), ("transB", Int(1)), ("alpha", Float(0.5)), ("beta", Float(1.5))]); }),
     case("Gemm without C", 13, &[3, 4], |b, s| with_weight(b, s, "Gemm", &[2, 4], &[("transB", Int(1))])),
@@ -193,16 +198,16 @@ fn spread(count: usize, positive: bool, seed: &mut u64) -> Vec<f32> {
     order.into_iter().map(|i| low + step * i as f32).collect()
 }
 
-fn build(case: &Case) -> (Model, Vec<f32>) {
+fn build(case: &OperatorCase) -> (Model, Vec<f32>) {
     let (b, x) = file(case);
     let model = Model::load(&b.bytes(), &LoadOptions::default());
     (model.unwrap_or_else(|error| panic!("{}: {error}", case.name)), x)
 }
 
-fn file(case: &Case) -> (Builder, Vec<f32>) {
+fn file(case: &OperatorCase) -> (OnnxBuilder, Vec<f32>) {
     let mut seed = 7;
-    let mut b = Builder::new(case.opset);
-    let dims: Vec<Dim> = case.shape.iter().map(|&d| Dim::Fixed(d as i64)).collect();
+    let mut b = OnnxBuilder::new(case.opset);
+    let dims: Vec<DeclaredDim> = case.shape.iter().map(|&d| DeclaredDim::Fixed(d as i64)).collect();
     b.input("x", &dims);
     let wanted = spread(case.shape.iter().product(), case.positive, &mut seed);
     let p: Vec<f32> = wanted.iter().map(|_| uniform(&mut seed)).collect();
@@ -216,8 +221,8 @@ fn file(case: &Case) -> (Builder, Vec<f32>) {
 /// Whatever the loader says it supports is differentiated here, apart from what only ever computes shapes.
 #[test]
 fn every_operator_has_a_case() {
-    let mut b = Builder::new(17);
-    b.input("x", &[Dim::Fixed(1)]).node("Unheard", &["x"], &["y"], &[]).output("y");
+    let mut b = OnnxBuilder::new(17);
+    b.input("x", &[DeclaredDim::Fixed(1)]).node("Unheard", &["x"], &["y"], &[]).output("y");
     let error = Model::load(&b.bytes(), &LoadOptions::default()).unwrap_err().to_string();
     let supported = error.split("supported are ").nth(1).unwrap();
     let supported: Vec<&str> =

@@ -7,14 +7,15 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 use evenhand_models::{
-    Batch, DefaultBackend, Engine, Limits, LoadOptions, Loss, Model, ModelError, Predictor, Targets, shipped,
+    Batch, DefaultBackend, Engine, LoadOptions, Loss, Model, ModelError, ModelLimits, Predictor, Targets,
+    shipped,
 };
 use prost::Message;
-use support::{Attr, Builder, Dim, next, trainer};
+use support::{Attr, DeclaredDim, OnnxBuilder, next, trainer};
 use tract_onnx::pb;
 
 /// Counts what this thread allocates and remembers the most.
-struct Counting;
+struct ThreadPeakAllocator;
 
 thread_local! {
     static NOW: Cell<isize> = const { Cell::new(0) };
@@ -23,7 +24,7 @@ thread_local! {
 
 #[allow(unsafe_code)]
 // SAFETY: every call is handed to the system's allocator unchanged; only counters of this thread are kept besides.
-unsafe impl GlobalAlloc for Counting {
+unsafe impl GlobalAlloc for ThreadPeakAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         NOW.set(NOW.get() + layout.size() as isize);
         PEAK.set(PEAK.get().max(NOW.get()));
@@ -37,11 +38,11 @@ unsafe impl GlobalAlloc for Counting {
 }
 
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
+static ALLOCATOR: ThreadPeakAllocator = ThreadPeakAllocator;
 
 /// Far below what the machine has, far above what the shipped models need.
 fn options() -> LoadOptions {
-    let limits = Limits {
+    let limits = ModelLimits {
         file_bytes_max: 1 << 20,
         decoded_bytes_max: 16 << 20,
         nodes_max: 1_000,
@@ -247,13 +248,13 @@ fn mutations_never_panic_on_the_other_backend_either() {
     }
 }
 
-fn refusal(b: &Builder) -> String {
+fn refusal(b: &OnnxBuilder) -> String {
     exercise(&b.bytes()).unwrap_err().to_string()
 }
 
-fn linear() -> Builder {
-    let mut b = Builder::new(13);
-    b.input("x", &[Dim::Free("batch"), Dim::Fixed(2)]);
+fn linear() -> OnnxBuilder {
+    let mut b = OnnxBuilder::new(13);
+    b.input("x", &[DeclaredDim::Free("batch"), DeclaredDim::Fixed(2)]);
     b.floats("w", &[2, 2], &[1.0, 2.0, 3.0, 4.0]);
     b
 }
@@ -347,8 +348,16 @@ fn huge_dimensions_are_refused_before_anything_is_allocated() {
         assert!(refusal(&b).contains("attribute `pads`"));
 
         // Few outputs, but a border of billions of zeros.
-        let mut b = Builder::new(13);
-        b.input("x", &[Dim::Free("batch"), Dim::Fixed(1), Dim::Fixed(8), Dim::Fixed(8)]);
+        let mut b = OnnxBuilder::new(13);
+        b.input(
+            "x",
+            &[
+                DeclaredDim::Free("batch"),
+                DeclaredDim::Fixed(1),
+                DeclaredDim::Fixed(8),
+                DeclaredDim::Fixed(8),
+            ],
+        );
         b.floats("w", &[1, 1, 3, 3], &[1.0; 9]).output("y");
         let far = |count| Attr::Ints(vec![60_000; count]);
         b.node("Conv", &["x", "w"], &["y"], &[("pads", far(4)), ("strides", far(2))]);

@@ -4,12 +4,12 @@
 mod support;
 
 use evenhand_models::{LoadOptions, Model, ModelError, shipped};
-use support::{Attr, Builder, Dim, load, shipped_model};
+use support::{Attr, DeclaredDim, OnnxBuilder, load, shipped_model};
 
 #[test]
 fn settings_and_literals_are_not_trained_unless_they_can_be() {
-    let mut b = Builder::new(17);
-    b.input("x", &[Dim::Free("batch"), Dim::Fixed(2)]);
+    let mut b = OnnxBuilder::new(17);
+    b.input("x", &[DeclaredDim::Free("batch"), DeclaredDim::Fixed(2)]);
     for name in ["scale", "bias", "mean", "var"] {
         b.floats(name, &[2], &[1.0, 2.0]);
     }
@@ -24,7 +24,12 @@ fn settings_and_literals_are_not_trained_unless_they_can_be() {
         Model::load(&b.bytes(), &LoadOptions { trainable, ..Default::default() })
     };
     assert_eq!(listed("two").unwrap().dim(), 1, "a literal can be asked for");
-    assert!(listed("var").unwrap_err().to_string().contains("it is a running statistic, a bound, a ratio or an exponent"));
+    assert!(
+        listed("var")
+            .unwrap_err()
+            .to_string()
+            .contains("it is a running statistic, a bound, a ratio or an exponent")
+    );
     assert!(listed("unused").unwrap_err().to_string().contains("it does not reach the first output"));
 }
 
@@ -57,8 +62,8 @@ fn exported_files_keep_the_digest_and_carry_weights_and_metadata() {
 #[test]
 fn the_digest_tells_graphs_apart() {
     let build = |opset, transposed, name: &str, bias: f32| {
-        let mut b = Builder::new(opset);
-        b.input("x", &[Dim::Free("batch"), Dim::Fixed(2)]).floats(name, &[2, 2], &[bias; 4]);
+        let mut b = OnnxBuilder::new(opset);
+        b.input("x", &[DeclaredDim::Free("batch"), DeclaredDim::Fixed(2)]).floats(name, &[2, 2], &[bias; 4]);
         b.floats("fixed", &[], &[2.0]).node(
             "Gemm",
             &["x", name],
@@ -68,7 +73,7 @@ fn the_digest_tells_graphs_apart() {
         b.node("Mul", &["z", "fixed"], &["y"], &[]).output("y");
         b
     };
-    let digest = |b: &Builder| load(b).digest();
+    let digest = |b: &OnnxBuilder| load(b).digest();
     let base = digest(&build(17, 1, "w", 0.5));
     assert_eq!(base, digest(&build(17, 1, "w", 0.75)), "weights do not count");
     let mut documented = build(17, 1, "w", 0.5);

@@ -16,13 +16,13 @@ on_every_backend!(
 );
 
 /// Counts what the process holds: burn's tape may free on one thread what another one made.
-struct Counting;
+struct LiveBytesAllocator;
 
 static HELD: AtomicIsize = AtomicIsize::new(0);
 
 #[allow(unsafe_code)]
 // SAFETY: every call is handed to the system's allocator unchanged; only a counter is kept besides.
-unsafe impl GlobalAlloc for Counting {
+unsafe impl GlobalAlloc for LiveBytesAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         HELD.fetch_add(layout.size() as isize, Ordering::Relaxed);
         unsafe { System.alloc(layout) }
@@ -35,7 +35,7 @@ unsafe impl GlobalAlloc for Counting {
 }
 
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
+static ALLOCATOR: LiveBytesAllocator = LiveBytesAllocator;
 
 /// One test after the other, so that the count is of one alone.
 fn alone() -> MutexGuard<'static, ()> {

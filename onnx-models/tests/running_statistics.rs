@@ -4,7 +4,7 @@
 mod support;
 
 use evenhand_models::{Batch, Engine, LoadOptions, Loss, Model, Predictor, Targets};
-use support::{Attr, Builder, Dim, load, on_every_backend, trainer};
+use support::{Attr, DeclaredDim, OnnxBuilder, load, on_every_backend, trainer};
 
 on_every_backend!(
     statistics_stored_as_weights_compute_as_statistics_of_their_own,
@@ -15,20 +15,20 @@ const SCALE: [f32; 3] = [0.5, 1.0, 2.0];
 const BIAS: [f32; 3] = [0.1, -0.2, 0.3];
 
 /// x · gain, normalised with these tensors as running mean and variance; `prepare` defines what they are.
-fn normalised(mean: &str, variance: &str, prepare: impl FnOnce(&mut Builder)) -> Builder {
-    let mut b = Builder::new(15);
-    b.input("x", &[Dim::Free("batch"), Dim::Fixed(3)]);
+fn normalised(mean: &str, variance: &str, prepare: impl FnOnce(&mut OnnxBuilder)) -> OnnxBuilder {
+    let mut b = OnnxBuilder::new(15);
+    b.input("x", &[DeclaredDim::Free("batch"), DeclaredDim::Fixed(3)]);
     b.floats("gain", &[3], &[1.5, -1.0, 0.5]).node("Mul", &["x", "gain"], &["g"], &[]);
     prepare(&mut b);
     b.node("BatchNormalization", &["g", "scale", "bias", mean, variance], &["y"], &[]).output("y");
     b
 }
 
-fn weights_in_initializers(b: &mut Builder) {
+fn weights_in_initializers(b: &mut OnnxBuilder) {
     b.floats("scale", &[3], &SCALE).floats("bias", &[3], &BIAS);
 }
 
-fn separate() -> Builder {
+fn separate() -> OnnxBuilder {
     normalised("mean", "var", |b| {
         weights_in_initializers(b);
         b.floats("mean", &[3], &BIAS).floats("var", &[3], &SCALE);
@@ -40,7 +40,7 @@ fn names(model: &Model) -> Vec<&str> {
 }
 
 /// Outputs, gradients and predictions at moved weights, and those of the exported file, bit for bit.
-fn assert_computes_as_separate<B: Engine>(what: &str, merged: &Builder) {
+fn assert_computes_as_separate<B: Engine>(what: &str, merged: &OnnxBuilder) {
     let (merged, separate) = (load(merged), load(&separate()));
     assert_eq!(names(&merged), ["gain", "scale", "bias"], "{what}");
     assert_eq!(merged.initial_weights(), separate.initial_weights(), "{what}");
@@ -73,7 +73,7 @@ fn statistics_stored_as_weights_compute_as_statistics_of_their_own<B: Engine>() 
     assert_computes_as_separate::<B>("initializers", &initializers);
     let inputs = normalised("bias", "scale", |b| {
         weights_in_initializers(b);
-        b.input("scale", &[Dim::Fixed(3)]).input("bias", &[Dim::Fixed(3)]);
+        b.input("scale", &[DeclaredDim::Fixed(3)]).input("bias", &[DeclaredDim::Fixed(3)]);
     });
     assert_computes_as_separate::<B>("inputs with defaults", &inputs);
     let constants = normalised("bias", "scale", |b| {
@@ -102,8 +102,8 @@ fn statistics_as_identity_of_weights_compute_as_statistics_of_their_own<B: Engin
     });
     assert_computes_as_separate::<B>("two Identity nodes", &twice);
     // Stored under the statistics' names, with the weights as Identity of them.
-    let mut b = Builder::new(15);
-    b.input("x", &[Dim::Free("batch"), Dim::Fixed(3)]);
+    let mut b = OnnxBuilder::new(15);
+    b.input("x", &[DeclaredDim::Free("batch"), DeclaredDim::Fixed(3)]);
     b.floats("mean", &[3], &BIAS).floats("var", &[3], &SCALE);
     b.node("Identity", &["var"], &["scale"], &[]).node("Identity", &["mean"], &["bias"], &[]);
     b.node("BatchNormalization", &["x", "scale", "bias", "mean", "var"], &["y"], &[]).output("y");
@@ -137,8 +137,8 @@ fn tensors_that_statistics_are_computed_from_are_not_trained() {
 /// Bounds, ratios and exponents are taken from the file in the same way.
 #[test]
 fn other_fixed_inputs_do_not_follow_weights_either() {
-    let mut b = Builder::new(15);
-    b.input("x", &[Dim::Free("batch"), Dim::Fixed(1)]).floats("w", &[1], &[2.0]);
+    let mut b = OnnxBuilder::new(15);
+    b.input("x", &[DeclaredDim::Free("batch"), DeclaredDim::Fixed(1)]).floats("w", &[1], &[2.0]);
     b.node("Mul", &["x", "w"], &["m"], &[]).node("Pow", &["m", "w"], &["y"], &[]).output("y");
     let model = load(&b);
     assert_eq!(names(&model), ["w"]);

@@ -6,7 +6,7 @@ mod support;
 use evenhand_models::{
     Batch, Engine, LoadOptions, Loss, Model, ModelError, Predictor, Sgd, Targets, Trainer, shipped,
 };
-use support::{Attr, Builder, Dim, load, on_every_backend, shipped_model, trainer, uniform};
+use support::{Attr, DeclaredDim, OnnxBuilder, load, on_every_backend, shipped_model, trainer, uniform};
 
 on_every_backend!(
     losses_are_pytorchs,
@@ -22,8 +22,8 @@ on_every_backend!(
 
 /// y = x·w with one weight a column, so that outputs are chosen by inputs.
 fn diagonal(weights: &[f32]) -> Model {
-    let mut b = Builder::new(17);
-    b.input("x", &[Dim::Free("batch"), Dim::Fixed(weights.len() as i64)]);
+    let mut b = OnnxBuilder::new(17);
+    b.input("x", &[DeclaredDim::Free("batch"), DeclaredDim::Fixed(weights.len() as i64)]);
     b.floats("w", &[weights.len()], weights).node("Mul", &["x", "w"], &["y"], &[]).output("y");
     load(&b)
 }
@@ -185,15 +185,15 @@ fn only_listed_parameters_are_trained<B: Engine>() {
 fn weights_may_be_initializers_constants_or_inputs_with_defaults<B: Engine>() {
     let values = [0.5, -1.0, 2.0];
     let start = || {
-        let mut b = Builder::new(17);
-        b.input("x", &[Dim::Free("batch"), Dim::Fixed(3)]);
+        let mut b = OnnxBuilder::new(17);
+        b.input("x", &[DeclaredDim::Free("batch"), DeclaredDim::Fixed(3)]);
         b
     };
-    let finish = |b: &mut Builder| load(b.node("Mul", &["x", "w"], &["y"], &[]).output("y"));
+    let finish = |b: &mut OnnxBuilder| load(b.node("Mul", &["x", "w"], &["y"], &[]).output("y"));
     let mut b = start();
     let initializer = finish(b.floats("w", &[3], &values));
     let mut b = start();
-    let default = finish(b.input("w", &[Dim::Fixed(3)]).floats("w", &[3], &values));
+    let default = finish(b.input("w", &[DeclaredDim::Fixed(3)]).floats("w", &[3], &values));
     let mut b = start();
     let tensor = Attr::Tensor(support::floats("", &[3], &values));
     let constant = finish(b.node("Constant", &[], &["w"], &[("value", tensor)]));
@@ -214,8 +214,8 @@ fn weights_may_be_initializers_constants_or_inputs_with_defaults<B: Engine>() {
 }
 
 fn dropout_is_seeded_and_only_while_training<B: Engine>() {
-    let mut b = Builder::new(17);
-    b.input("x", &[Dim::Free("batch"), Dim::Fixed(1000)]).floats("w", &[1000], &[1.0; 1000]);
+    let mut b = OnnxBuilder::new(17);
+    b.input("x", &[DeclaredDim::Free("batch"), DeclaredDim::Fixed(1000)]).floats("w", &[1000], &[1.0; 1000]);
     b.floats("ratio", &[], &[0.25]).node("Mul", &["x", "w"], &["m"], &[]);
     let mut flag = support::ints("training", &[], &[]);
     flag.data_type = 9;

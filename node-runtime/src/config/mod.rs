@@ -147,7 +147,7 @@ impl Config {
 
     /// What a model may ask for.
     pub fn load_options(&self) -> LoadOptions {
-        let limits = evenhand_models::Limits {
+        let limits = evenhand_models::ModelLimits {
             activation_bytes_max: self.node.memory_bytes_max,
             decoded_bytes_max: self.node.memory_bytes_max,
             file_bytes_max: self.node.memory_bytes_max,

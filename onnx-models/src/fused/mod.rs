@@ -4,15 +4,15 @@
 //! several times what the mathematics needs. These operations take their place on the same tape. The other backend keeps
 //! the composed ones, so each checks the other.
 
-mod activation;
-mod conv;
-mod gemm;
+mod fused_activation;
+mod fused_conv;
+mod fused_linear;
+mod fused_pool;
+mod fused_recurrent;
 mod lanes;
-mod layout;
-mod linear;
-mod pool;
-mod product;
-mod recurrent;
+mod matrix_product;
+mod memory_layout;
+mod segment_product;
 
 use std::fmt::Debug;
 
@@ -24,13 +24,22 @@ use burn_autodiff::ops::{Backward, Ops, OpsKind};
 use burn_backend::tensor::FloatTensor;
 use burn_flex::{Flex, FlexTensor};
 
-use crate::engine::{Engine, composed};
+use crate::engine::Engine;
+use crate::fused::fused_activation::{FusedActivation, FusedLogSoftmax};
+use crate::fused::fused_conv::FusedConv;
+use crate::fused::fused_linear::FusedLinear;
+use crate::fused::fused_pool::FusedMaxPool;
+use crate::fused::fused_recurrent::FusedRecurrent;
 use crate::kernel::Kernel;
+use crate::kernel::composed::composed;
 
-type Tracked = FloatTensor<Autodiff<Flex>>;
+type TrackedTensor = FloatTensor<Autodiff<Flex>>;
+
+/// The operands from which the derivatives of a product with a weight are computed.
+type InputAndWeight = [FlexTensor; 2];
 
 /// An operation of `N` tensors and its derivative.
-trait Fused<const N: usize>: Debug + Clone + Send + 'static {
+trait FusedKernel<const N: usize>: Debug + Clone + Send + 'static {
     /// What the derivative needs.
     type Saved: Debug + Clone + Send + 'static;
 
@@ -46,9 +55,9 @@ trait Fused<const N: usize>: Debug + Clone + Send + 'static {
 }
 
 #[derive(Debug)]
-struct Step<F>(F);
+struct BackwardStep<F>(F);
 
-impl<F: Fused<N>, const N: usize> Backward<Flex, N> for Step<F> {
+impl<F: FusedKernel<N>, const N: usize> Backward<Flex, N> for BackwardStep<F> {
     type State = F::Saved;
 
     fn backward(self, ops: Ops<F::Saved, N>, gradients: &mut Gradients, _: &mut Checkpointer) {
@@ -63,12 +72,12 @@ impl<F: Fused<N>, const N: usize> Backward<Flex, N> for Step<F> {
     }
 }
 
-fn track<F: Fused<N>, const N: usize>(op: F, inputs: Vec<Tracked>) -> Tracked {
-    let inputs: [Tracked; N] =
+fn track<F: FusedKernel<N>, const N: usize>(op: F, inputs: Vec<TrackedTensor>) -> TrackedTensor {
+    let inputs: [TrackedTensor; N] =
         inputs.try_into().unwrap_or_else(|_| unreachable!("a kernel is emitted with its operands"));
     let guards = inputs.each_ref().map(|input| input.node());
     let primitives = inputs.map(|input| input.into_primitive());
-    match Step(op.clone()).prepare::<NoCheckpointing>(guards).compute_bound().stateful() {
+    match BackwardStep(op.clone()).prepare::<NoCheckpointing>(guards).compute_bound().stateful() {
         OpsKind::Tracked(prep) => {
             let (output, saved) = op.forward(primitives);
             prep.finish(saved, output)
@@ -77,7 +86,7 @@ fn track<F: Fused<N>, const N: usize>(op: F, inputs: Vec<Tracked>) -> Tracked {
     }
 }
 
-fn run<F: Fused<N>, const N: usize>(op: F, inputs: Vec<FlexTensor>) -> FlexTensor {
+fn run<F: FusedKernel<N>, const N: usize>(op: F, inputs: Vec<FlexTensor>) -> FlexTensor {
     let inputs: [FlexTensor; N] =
         inputs.try_into().unwrap_or_else(|_| unreachable!("a kernel is emitted with its operands"));
     op.forward(inputs).0
@@ -88,19 +97,17 @@ macro_rules! dispatch {
     ($kernel:expr, $operands:expr, $with:ident, $backend:ty) => {{
         let operands = $operands;
         match $kernel {
-            Kernel::Unary(op) => match activation::Activation::of(*op) {
+            Kernel::Unary(op) => match FusedActivation::of(*op) {
                 Some(op) => $with(op, operands),
                 None => composed::<$backend>($kernel, operands),
             },
-            Kernel::LogSoftmax(dim) => $with(activation::LogSoftmax { dim: *dim }, operands),
-            Kernel::Linear { transposed } => $with(linear::Linear { transposed: *transposed }, operands),
-            Kernel::Conv(conv) if operands.len() == 3 => $with::<_, 3>(conv::Conv(conv.clone()), operands),
-            Kernel::Conv(conv) => $with::<_, 2>(conv::Conv(conv.clone()), operands),
-            Kernel::MaxPool(window) => $with(pool::Max(window.clone()), operands),
-            Kernel::Recurrent(cell) if operands.len() == 6 => {
-                $with::<_, 6>(recurrent::Recurrent(*cell), operands)
-            }
-            Kernel::Recurrent(cell) => $with::<_, 5>(recurrent::Recurrent(*cell), operands),
+            Kernel::LogSoftmax(dim) => $with(FusedLogSoftmax { dim: *dim }, operands),
+            Kernel::Linear { transposed } => $with(FusedLinear { transposed: *transposed }, operands),
+            Kernel::Conv(conv) if operands.len() == 3 => $with::<_, 3>(FusedConv(conv.clone()), operands),
+            Kernel::Conv(conv) => $with::<_, 2>(FusedConv(conv.clone()), operands),
+            Kernel::MaxPool(window) => $with(FusedMaxPool(window.clone()), operands),
+            Kernel::Recurrent(cell) if operands.len() == 6 => $with::<_, 6>(FusedRecurrent(*cell), operands),
+            Kernel::Recurrent(cell) => $with::<_, 5>(FusedRecurrent(*cell), operands),
             _ => composed::<$backend>($kernel, operands),
         }
     }};
@@ -112,7 +119,7 @@ impl Engine for Flex {
         dispatch!(kernel, operands, run, Flex)
     }
 
-    fn track(kernel: &Kernel, operands: Vec<Tracked>) -> Tracked {
+    fn track(kernel: &Kernel, operands: Vec<TrackedTensor>) -> TrackedTensor {
         dispatch!(kernel, operands, track, Autodiff<Flex>)
     }
 }

@@ -6,7 +6,7 @@ use prost::Message;
 use tract_onnx::pb;
 use tract_onnx::pb::attribute_proto::AttributeType;
 use tract_onnx::pb::tensor_proto::DataType;
-use tract_onnx::pb::tensor_shape_proto::dimension::Value as DimValue;
+use tract_onnx::pb::tensor_shape_proto::dimension::Value as DimensionValue;
 
 /// Runs each of these functions, generic over the backend, as a test on every backend this build has.
 macro_rules! on_every_backend {
@@ -31,7 +31,7 @@ pub fn shipped_model(name: &str) -> Model {
     Model::load(shipped::by_name(name).unwrap(), &LoadOptions::default()).unwrap()
 }
 
-pub fn load(b: &Builder) -> Model {
+pub fn load(b: &OnnxBuilder) -> Model {
     Model::load(&b.bytes(), &LoadOptions::default()).unwrap()
 }
 
@@ -60,7 +60,7 @@ pub fn off(found: &[f32], expected: &[f32]) -> f32 {
 
 /// A dimension: fixed if positive, free with this name otherwise.
 #[derive(Clone, Copy)]
-pub enum Dim {
+pub enum DeclaredDim {
     Fixed(i64),
     Free(&'static str),
 }
@@ -78,22 +78,22 @@ pub enum Attr {
     Tensor(pb::TensorProto),
 }
 
-pub struct Builder {
+pub struct OnnxBuilder {
     pub file: pb::ModelProto,
 }
 
-impl Builder {
+impl OnnxBuilder {
     pub fn new(opset: i64) -> Self {
         let opset_import = vec![pb::OperatorSetIdProto { domain: String::new(), version: opset }];
         let graph = Some(pb::GraphProto { name: "test".to_owned(), ..Default::default() });
-        Builder { file: pb::ModelProto { ir_version: 8, opset_import, graph, ..Default::default() } }
+        OnnxBuilder { file: pb::ModelProto { ir_version: 8, opset_import, graph, ..Default::default() } }
     }
 
     pub fn graph(&mut self) -> &mut pb::GraphProto {
         self.file.graph.as_mut().unwrap()
     }
 
-    pub fn input(&mut self, name: &str, dims: &[Dim]) -> &mut Self {
+    pub fn input(&mut self, name: &str, dims: &[DeclaredDim]) -> &mut Self {
         let info = info(name, DataType::Float, dims);
         self.graph().input.push(info);
         self
@@ -138,11 +138,11 @@ impl Builder {
     }
 }
 
-pub fn info(name: &str, kind: DataType, dims: &[Dim]) -> pb::ValueInfoProto {
-    let dim = |dim: &Dim| pb::tensor_shape_proto::Dimension {
+pub fn info(name: &str, kind: DataType, dims: &[DeclaredDim]) -> pb::ValueInfoProto {
+    let dim = |dim: &DeclaredDim| pb::tensor_shape_proto::Dimension {
         value: Some(match dim {
-            Dim::Fixed(size) => DimValue::DimValue(*size),
-            Dim::Free(name) => DimValue::DimParam((*name).to_owned()),
+            DeclaredDim::Fixed(size) => DimensionValue::DimValue(*size),
+            DeclaredDim::Free(name) => DimensionValue::DimParam((*name).to_owned()),
         }),
         ..Default::default()
     };

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use crate::error::{NodeResult, shapes};
 use crate::kernel::{self, Kernel};
-use crate::lower::{Float, Known, Node};
-use crate::ops::conv::{Axis, Window};
-use crate::reader::{Reader, refuse};
+use crate::lower::NodeLowering;
+use crate::lowered_value::{LoweredFloat, LoweredValue};
+use crate::node_reader::{NodeReader, refuse};
+use crate::operators::conv::{WindowAttributes, WindowAxis};
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Pool {
-    window: Window,
+pub(crate) struct PoolOp {
+    window: WindowAttributes,
     kernel: Vec<usize>,
     ceil: bool,
     average: Option<CountPadding>,
@@ -19,8 +20,8 @@ pub(crate) struct Pool {
 /// Whether the padding counts in an average.
 type CountPadding = bool;
 
-impl Pool {
-    pub(crate) fn parse(reader: &Reader<'_>) -> NodeResult<Self> {
+impl PoolOp {
+    pub(crate) fn parse(reader: &NodeReader<'_>) -> NodeResult<Self> {
         let average = match reader.operator() {
             "AveragePool" => {
                 reader.arity(1..=1, 1..=1)?;
@@ -32,15 +33,15 @@ impl Pool {
                 None
             }
         };
-        let window = Window::parse(reader)?;
+        let window = WindowAttributes::parse(reader)?;
         let Some(kernel) = window.kernel.clone() else { return refuse("kernel_shape", "is missing") };
         if average.is_some() && window.dilated() {
             return refuse("dilations", "are supported in MaxPool only");
         }
-        Ok(Pool { window, kernel, ceil: reader.flag("ceil_mode", false)?, average })
+        Ok(PoolOp { window, kernel, ceil: reader.flag("ceil_mode", false)?, average })
     }
 
-    pub(crate) fn lower(&self, node: &mut Node<'_, '_>) -> NodeResult<Vec<Known>> {
+    pub(crate) fn lower(&self, node: &mut NodeLowering<'_, '_>) -> NodeResult<Vec<LoweredValue>> {
         let x = node.float(0)?;
         if !(3..=4).contains(&x.shape.len()) {
             return shapes(format!("{:?}; supported are 1-D and 2-D pools", x.shape));
@@ -57,7 +58,7 @@ impl Pool {
         let x = node.planar(&x, &mut axes)?;
         let [rows, columns] = [axes[0], axes[1]];
         let planar = vec![shape[0], shape[1], rows.output, columns.output];
-        let window = kernel::Window {
+        let window = kernel::PoolWindow {
             kernel: [rows.kernel, columns.kernel],
             stride: [rows.stride, columns.stride],
             dilation: [rows.dilation, columns.dilation],
@@ -77,7 +78,7 @@ impl Pool {
                     None => mean,
                     Some(factors) => {
                         let factors = node.constant(vec![1, 1, rows.output, columns.output], factors)?;
-                        node.binary(kernel::Binary::Mul, &mean, &factors)?
+                        node.binary(kernel::BinaryKernel::Mul, &mean, &factors)?
                     }
                 }
             }
@@ -87,14 +88,14 @@ impl Pool {
 }
 
 /// How far the last window reaches beyond the input.
-fn out(axis: Axis, size: usize) -> usize {
+fn out(axis: WindowAxis, size: usize) -> usize {
     let reach = (axis.output - 1) * axis.stride + axis.dilation * (axis.kernel - 1) + 1;
     reach.saturating_sub(axis.begin + size)
 }
 
 /// Window size over number of values that count, for each output; none if that is one everywhere.
-fn correction(axes: &[Axis], size: [usize; 2], count_padding: bool) -> Option<Arc<[f32]>> {
-    let counts = |axis: Axis, size: usize| -> Vec<usize> {
+fn correction(axes: &[WindowAxis], size: [usize; 2], count_padding: bool) -> Option<Arc<[f32]>> {
+    let counts = |axis: WindowAxis, size: usize| -> Vec<usize> {
         let (low, high) = match count_padding {
             true => (0, axis.begin + size + axis.end),
             false => (axis.begin, axis.begin + size),
@@ -109,9 +110,14 @@ fn correction(axes: &[Axis], size: [usize; 2], count_padding: bool) -> Option<Ar
     factors.iter().any(|&f| f != 1.0).then_some(factors)
 }
 
-impl Node<'_, '_> {
+impl NodeLowering<'_, '_> {
     /// Images with a border of one value.
-    fn pad(&mut self, x: &Float, padding: [(usize, usize); 2], value: f32) -> NodeResult<Float> {
+    fn pad(
+        &mut self,
+        x: &LoweredFloat,
+        padding: [(usize, usize); 2],
+        value: f32,
+    ) -> NodeResult<LoweredFloat> {
         if padding == [(0, 0); 2] {
             return Ok(x.clone());
         }
@@ -124,7 +130,7 @@ impl Node<'_, '_> {
 }
 
 /// The mean over everything but batch and channel.
-pub(crate) fn global_average(node: &mut Node<'_, '_>) -> NodeResult<Vec<Known>> {
+pub(crate) fn global_average(node: &mut NodeLowering<'_, '_>) -> NodeResult<Vec<LoweredValue>> {
     let x = node.float(0)?;
     if x.shape.len() < 3 {
         return shapes(format!("{:?} has no spatial dimensions", x.shape));

@@ -2,23 +2,24 @@
 
 use crate::error::{NodeResult, shapes};
 use crate::kernel::{self, Kernel};
-use crate::lower::{Known, Node};
-use crate::reader::{Reader, refuse, sizes};
+use crate::lower::NodeLowering;
+use crate::lowered_value::LoweredValue;
+use crate::node_reader::{NodeReader, refuse, sizes};
 
 /// Larger windows than any model needs, small enough for every product of sizes to fit.
 const SIZE_MAX: i64 = 1 << 16;
 
 /// The window of a convolution or a pool, before the input's size is known.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Window {
+pub(crate) struct WindowAttributes {
     pub(crate) kernel: Option<Vec<usize>>,
     strides: Option<Vec<usize>>,
     dilations: Option<Vec<usize>>,
-    padding: Padding,
+    padding: PaddingMode,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-enum Padding {
+enum PaddingMode {
     /// All beginnings, then all ends.
     Explicit(Vec<usize>),
     Valid,
@@ -28,7 +29,7 @@ enum Padding {
 
 /// The window along one axis, resolved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Axis {
+pub(crate) struct WindowAxis {
     pub(crate) kernel: usize,
     pub(crate) stride: usize,
     pub(crate) dilation: usize,
@@ -37,23 +38,23 @@ pub(crate) struct Axis {
     pub(crate) output: usize,
 }
 
-impl Window {
-    pub(crate) fn parse(reader: &Reader<'_>) -> NodeResult<Self> {
+impl WindowAttributes {
+    pub(crate) fn parse(reader: &NodeReader<'_>) -> NodeResult<Self> {
         let list = |name, min| match reader.ints(name)? {
             Some(values) => sizes(name, values, min, SIZE_MAX).map(Some),
             None => Ok(None),
         };
         let pads = list("pads", 0)?;
         let padding = match reader.string("auto_pad")?.unwrap_or("NOTSET") {
-            "NOTSET" => Padding::Explicit(pads.unwrap_or_default()),
-            "VALID" => Padding::Valid,
-            "SAME_UPPER" => Padding::SameUpper,
-            "SAME_LOWER" => Padding::SameLower,
+            "NOTSET" => PaddingMode::Explicit(pads.unwrap_or_default()),
+            "VALID" => PaddingMode::Valid,
+            "SAME_UPPER" => PaddingMode::SameUpper,
+            "SAME_LOWER" => PaddingMode::SameLower,
             other => {
                 return refuse("auto_pad", format!("`{other}`; use NOTSET, VALID, SAME_UPPER or SAME_LOWER"));
             }
         };
-        Ok(Window {
+        Ok(WindowAttributes {
             kernel: list("kernel_shape", 1)?,
             strides: list("strides", 1)?,
             dilations: list("dilations", 1)?,
@@ -66,7 +67,12 @@ impl Window {
     }
 
     /// The window for an input of these spatial sizes; `ceil` rounds the number of outputs up.
-    pub(crate) fn resolve(&self, input: &[usize], kernel: &[usize], ceil: bool) -> NodeResult<Vec<Axis>> {
+    pub(crate) fn resolve(
+        &self,
+        input: &[usize],
+        kernel: &[usize],
+        ceil: bool,
+    ) -> NodeResult<Vec<WindowAxis>> {
         let n = input.len();
         if let Some(bad) = [Some(kernel), self.strides.as_deref(), self.dilations.as_deref()]
             .into_iter()
@@ -75,7 +81,7 @@ impl Window {
         {
             return shapes(format!("{bad:?} for {n} spatial dimensions"));
         }
-        if let Padding::Explicit(pads) = &self.padding
+        if let PaddingMode::Explicit(pads) = &self.padding
             && !pads.is_empty()
             && pads.len() != 2 * n
         {
@@ -89,11 +95,11 @@ impl Window {
                 let reach = dilation * (kernel - 1) + 1;
                 let same = || ((size.div_ceil(stride) - 1) * stride + reach).saturating_sub(size);
                 let (begin, end) = match &self.padding {
-                    Padding::Explicit(pads) if pads.is_empty() => (0, 0),
-                    Padding::Explicit(pads) => (pads[i], pads[n + i]),
-                    Padding::Valid => (0, 0),
-                    Padding::SameUpper => (same() / 2, same() - same() / 2),
-                    Padding::SameLower => (same() - same() / 2, same() / 2),
+                    PaddingMode::Explicit(pads) if pads.is_empty() => (0, 0),
+                    PaddingMode::Explicit(pads) => (pads[i], pads[n + i]),
+                    PaddingMode::Valid => (0, 0),
+                    PaddingMode::SameUpper => (same() / 2, same() - same() / 2),
+                    PaddingMode::SameLower => (same() - same() / 2, same() / 2),
                 };
                 let Some(room) = (size + begin + end).checked_sub(reach) else {
                     return shapes(format!(
@@ -105,7 +111,7 @@ impl Window {
                 if ceil && !room.is_multiple_of(stride) && output * stride < size + begin {
                     output += 1;
                 }
-                Ok(Axis { kernel, stride, dilation, begin, end, output })
+                Ok(WindowAxis { kernel, stride, dilation, begin, end, output })
             })
             .collect()
     }
@@ -113,19 +119,19 @@ impl Window {
 
 /// A convolution of `[batch, channels, length]` or `[batch, channels, height, width]`.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Conv {
-    window: Window,
+pub(crate) struct ConvOp {
+    window: WindowAttributes,
     groups: usize,
 }
 
-impl Conv {
-    pub(crate) fn parse(reader: &Reader<'_>) -> NodeResult<Self> {
+impl ConvOp {
+    pub(crate) fn parse(reader: &NodeReader<'_>) -> NodeResult<Self> {
         reader.arity(2..=3, 1..=1)?;
         let groups = sizes("group", &[reader.int("group")?.unwrap_or(1)], 1, SIZE_MAX)?[0];
-        Ok(Conv { window: Window::parse(reader)?, groups })
+        Ok(ConvOp { window: WindowAttributes::parse(reader)?, groups })
     }
 
-    pub(crate) fn lower(&self, node: &mut Node<'_, '_>) -> NodeResult<Vec<Known>> {
+    pub(crate) fn lower(&self, node: &mut NodeLowering<'_, '_>) -> NodeResult<Vec<LoweredValue>> {
         let (x, w, bias) = (node.float(0)?, node.float(1)?, node.float_or_none(2)?);
         let rank = x.shape.len();
         if !(3..=4).contains(&rank) || w.shape.len() != rank {
@@ -156,7 +162,7 @@ impl Conv {
         shape.extend(axes.iter().map(|axis| axis.output));
         let (x, w) = (node.planar(&x, &mut axes)?, node.planar(&w, &mut Vec::new())?);
         let [rows, columns] = [axes[0], axes[1]];
-        let kernel = Kernel::Conv(kernel::Conv {
+        let kernel = Kernel::Conv(kernel::ConvKernel {
             stride: [rows.stride, columns.stride],
             padding: [(rows.begin, rows.end), (columns.begin, columns.end)],
             dilation: [rows.dilation, columns.dilation],
@@ -172,15 +178,16 @@ impl Conv {
 }
 
 /// An axis of one value that nothing moves along.
-pub(crate) const FLAT: Axis = Axis { kernel: 1, stride: 1, dilation: 1, begin: 0, end: 0, output: 1 };
+pub(crate) const FLAT: WindowAxis =
+    WindowAxis { kernel: 1, stride: 1, dilation: 1, begin: 0, end: 0, output: 1 };
 
-impl Node<'_, '_> {
+impl NodeLowering<'_, '_> {
     /// One-dimensional data as images of height 1.
     pub(crate) fn planar(
         &mut self,
-        x: &crate::lower::Float,
-        axes: &mut Vec<Axis>,
-    ) -> NodeResult<crate::lower::Float> {
+        x: &crate::lowered_value::LoweredFloat,
+        axes: &mut Vec<WindowAxis>,
+    ) -> NodeResult<crate::lowered_value::LoweredFloat> {
         if x.shape.len() != 3 {
             return Ok(x.clone());
         }

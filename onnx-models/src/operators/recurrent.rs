@@ -1,20 +1,21 @@
 //! Recurrent layers, forward in time.
 
-use crate::error::{NodeError, NodeResult, shapes};
-use crate::kernel::{Activation, Cell, Kernel, Unary};
-use crate::lower::{Float, Known, Node};
-use crate::reader::{Reader, refuse};
+use crate::error::{GraphNodeError, NodeResult, shapes};
+use crate::kernel::{CellActivation, Kernel, RecurrentCell, UnaryKernel};
+use crate::lower::NodeLowering;
+use crate::lowered_value::{LoweredFloat, LoweredValue};
+use crate::node_reader::{NodeReader, refuse};
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Recurrent {
-    cell: Cell,
+pub(crate) struct RecurrentOp {
+    cell: RecurrentCell,
     hidden: Option<usize>,
     /// The batch comes first in X, Y and the states (operator set 14 and on).
     batch_first: bool,
 }
 
-impl Recurrent {
-    pub(crate) fn parse(reader: &Reader<'_>) -> NodeResult<Self> {
+impl RecurrentOp {
+    pub(crate) fn parse(reader: &NodeReader<'_>) -> NodeResult<Self> {
         let (inputs, outputs) = if reader.operator() == "LSTM" { (8, 3) } else { (6, 2) };
         reader.arity(3..=inputs, 1..=outputs)?;
         match reader.string("direction")?.unwrap_or("forward") {
@@ -38,39 +39,39 @@ impl Recurrent {
             _ => Ok(()),
         };
         let cell = match reader.operator() {
-            "RNN" => Cell::Elman(match activations {
-                None | Some(["Tanh"]) => Activation::Tanh,
-                Some(["Relu"]) => Activation::Relu,
-                Some(["Sigmoid"]) => Activation::Sigmoid,
+            "RNN" => RecurrentCell::Elman(match activations {
+                None | Some(["Tanh"]) => CellActivation::Tanh,
+                Some(["Relu"]) => CellActivation::Relu,
+                Some(["Sigmoid"]) => CellActivation::Sigmoid,
                 Some(found) => {
                     return refuse("activations", format!("{found:?}; Tanh, Relu and Sigmoid are supported"));
                 }
             }),
             "GRU" => {
                 standard(&["Sigmoid", "Tanh"])?;
-                Cell::Gru { linear_before_reset: reader.flag("linear_before_reset", false)? }
+                RecurrentCell::Gru { linear_before_reset: reader.flag("linear_before_reset", false)? }
             }
             _ => {
                 standard(&["Sigmoid", "Tanh", "Tanh"])?;
                 if reader.flag("input_forget", false)? {
                     return refuse("input_forget", "1 is not supported");
                 }
-                Cell::Lstm
+                RecurrentCell::Lstm
             }
         };
         let hidden = match reader.int("hidden_size")? {
-            Some(hidden) => Some(crate::reader::sizes("hidden_size", &[hidden], 1, 1 << 20)?[0]),
+            Some(hidden) => Some(crate::node_reader::sizes("hidden_size", &[hidden], 1, 1 << 20)?[0]),
             None => None,
         };
-        Ok(Recurrent { cell, hidden, batch_first: reader.opset >= 14 && reader.flag("layout", false)? })
+        Ok(RecurrentOp { cell, hidden, batch_first: reader.opset >= 14 && reader.flag("layout", false)? })
     }
 
-    pub(crate) fn lower(&self, node: &mut Node<'_, '_>) -> NodeResult<Vec<Known>> {
+    pub(crate) fn lower(&self, node: &mut NodeLowering<'_, '_>) -> NodeResult<Vec<LoweredValue>> {
         for (index, what) in [(4, "sequence lengths"), (7, "peepholes")] {
             if node.float_or_none(index).ok().flatten().is_some()
                 || node.ints_or_none(index).ok().flatten().is_some()
             {
-                return Err(NodeError::Input { index, why: format!("{what} are not supported") });
+                return Err(GraphNodeError::Input { index, why: format!("{what} are not supported") });
             }
         }
         let (mut x, w, r, b) = (node.float(0)?, node.float(1)?, node.float(2)?, node.float_or_none(3)?);
@@ -100,13 +101,13 @@ impl Recurrent {
         let h = self.state(node, 5, batch, hidden)?;
         let mut operands = vec![&x, &w, &r, &b, &h];
         let c;
-        if self.cell == Cell::Lstm {
+        if self.cell == RecurrentCell::Lstm {
             c = self.state(node, 6, batch, hidden)?;
             operands.push(&c);
         }
         // One tensor holds the hidden state after every step, and after it the last cell state if there is one.
-        let blocks = steps + usize::from(self.cell == Cell::Lstm);
-        let all: Known =
+        let blocks = steps + usize::from(self.cell == RecurrentCell::Lstm);
+        let all: LoweredValue =
             node.emit(Kernel::Recurrent(self.cell), &operands, vec![blocks, batch, hidden])?.into();
 
         let mut outputs = Vec::new();
@@ -137,7 +138,13 @@ impl Recurrent {
     }
 
     /// An initial state as `[batch, hidden]`; zeros if none is given.
-    fn state(&self, node: &mut Node<'_, '_>, index: usize, batch: usize, hidden: usize) -> NodeResult<Float> {
+    fn state(
+        &self,
+        node: &mut NodeLowering<'_, '_>,
+        index: usize,
+        batch: usize,
+        hidden: usize,
+    ) -> NodeResult<LoweredFloat> {
         let Some(state) = node.float_or_none(index)? else { return node.filled(vec![batch, hidden], 0.0) };
         let expected = if self.batch_first { [batch, 1, hidden] } else { [1, batch, hidden] };
         if state.shape != expected {
@@ -147,17 +154,17 @@ impl Recurrent {
     }
 }
 
-fn float() -> NodeError {
-    NodeError::Shapes("expected floats".to_owned())
+fn float() -> GraphNodeError {
+    GraphNodeError::Shapes("expected floats".to_owned())
 }
 
 /// The gate's nonlinearity as an element-wise kernel.
-impl From<Activation> for Unary {
-    fn from(activation: Activation) -> Self {
+impl From<CellActivation> for UnaryKernel {
+    fn from(activation: CellActivation) -> Self {
         match activation {
-            Activation::Tanh => Unary::Tanh,
-            Activation::Relu => Unary::Relu,
-            Activation::Sigmoid => Unary::Sigmoid,
+            CellActivation::Tanh => UnaryKernel::Tanh,
+            CellActivation::Relu => UnaryKernel::Relu,
+            CellActivation::Sigmoid => UnaryKernel::Sigmoid,
         }
     }
 }

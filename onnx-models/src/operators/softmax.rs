@@ -2,27 +2,28 @@
 
 use crate::error::NodeResult;
 use crate::kernel::Kernel;
-use crate::lower::{Known, Node};
-use crate::ops::axis;
-use crate::reader::Reader;
+use crate::lower::NodeLowering;
+use crate::lowered_value::LoweredValue;
+use crate::node_reader::NodeReader;
+use crate::operators::axis;
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Softmax {
+pub(crate) struct SoftmaxOp {
     axis: i64,
     log: bool,
     /// Before operator set 13 the axis splits the tensor into a matrix, and rows are normalised.
     flatten: bool,
 }
 
-impl Softmax {
-    pub(crate) fn parse(reader: &Reader<'_>) -> NodeResult<Self> {
+impl SoftmaxOp {
+    pub(crate) fn parse(reader: &NodeReader<'_>) -> NodeResult<Self> {
         reader.arity(1..=1, 1..=1)?;
         let flatten = reader.opset < 13;
         let axis = reader.int("axis")?.unwrap_or(if flatten { 1 } else { -1 });
-        Ok(Softmax { axis, log: reader.operator() == "LogSoftmax", flatten })
+        Ok(SoftmaxOp { axis, log: reader.operator() == "LogSoftmax", flatten })
     }
 
-    pub(crate) fn lower(&self, node: &mut Node<'_, '_>) -> NodeResult<Vec<Known>> {
+    pub(crate) fn lower(&self, node: &mut NodeLowering<'_, '_>) -> NodeResult<Vec<LoweredValue>> {
         let x = node.float(0)?;
         let axis = axis(self.axis, x.shape.len())?;
         let kernel = |dim| if self.log { Kernel::LogSoftmax(dim) } else { Kernel::Softmax(dim) };

@@ -2,7 +2,7 @@
 
 /// A matrix in a slice.
 #[derive(Clone, Copy)]
-pub(crate) struct Matrix<'a> {
+pub(crate) struct MatrixView<'a> {
     pub(crate) data: &'a [f32],
     pub(crate) rows: usize,
     pub(crate) columns: usize,
@@ -10,19 +10,19 @@ pub(crate) struct Matrix<'a> {
     pub(crate) column_stride: usize,
 }
 
-impl<'a> Matrix<'a> {
+impl<'a> MatrixView<'a> {
     /// Row-major, without gaps.
     pub(crate) fn dense(data: &'a [f32], rows: usize, columns: usize) -> Self {
-        Matrix { data, rows, columns, row_stride: columns, column_stride: 1 }
+        MatrixView { data, rows, columns, row_stride: columns, column_stride: 1 }
     }
 
     /// Row-major, with rows `row_stride` apart.
     pub(crate) fn strided(data: &'a [f32], rows: usize, columns: usize, row_stride: usize) -> Self {
-        Matrix { data, rows, columns, row_stride, column_stride: 1 }
+        MatrixView { data, rows, columns, row_stride, column_stride: 1 }
     }
 
     pub(crate) fn transposed(self) -> Self {
-        Matrix {
+        MatrixView {
             rows: self.columns,
             columns: self.rows,
             row_stride: self.column_stride,
@@ -34,13 +34,19 @@ impl<'a> Matrix<'a> {
 
 /// What happens to the values that are there already.
 #[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Into {
+pub(crate) enum WriteMode {
     Replace,
     Add,
 }
 
 /// Writes the product of `a` and `b` to rows of `out` that are `row_stride` apart.
-pub(crate) fn multiply(out: &mut [f32], row_stride: usize, a: Matrix<'_>, b: Matrix<'_>, into: Into) {
+pub(crate) fn multiply(
+    out: &mut [f32],
+    row_stride: usize,
+    a: MatrixView<'_>,
+    b: MatrixView<'_>,
+    into: WriteMode,
+) {
     assert_eq!(a.columns, b.rows, "the factors fit");
     let reach = |rows: usize, columns: usize, row_stride: usize, column_stride: usize| {
         if rows == 0 || columns == 0 {
@@ -70,7 +76,7 @@ pub(crate) fn multiply(out: &mut [f32], row_stride: usize, a: Matrix<'_>, b: Mat
             out.as_mut_ptr(),
             1,
             row_stride as isize,
-            into == Into::Add,
+            into == WriteMode::Add,
             a.data.as_ptr(),
             a.column_stride as isize,
             a.row_stride as isize,

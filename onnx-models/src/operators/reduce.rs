@@ -1,13 +1,14 @@
 //! Sums and means along axes.
 
-use crate::error::{NodeError, NodeResult};
+use crate::error::{GraphNodeError, NodeResult};
 use crate::kernel::Kernel;
-use crate::lower::{Float, Ints, Known, Node};
-use crate::ops::{Kind, axis};
-use crate::reader::Reader;
+use crate::lower::NodeLowering;
+use crate::lowered_value::{FoldedInts, LoweredFloat, LoweredValue};
+use crate::node_reader::NodeReader;
+use crate::operators::{ElementKind, axis};
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Operation {
+enum Reduction {
     Mean,
     Sum,
     /// On integers only: the number of elements of a shape.
@@ -15,24 +16,24 @@ enum Operation {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Reduce {
-    operation: Operation,
+pub(crate) struct ReduceOp {
+    operation: Reduction,
     axes: Option<Vec<i64>>,
     keep: bool,
     /// No axes mean nothing is reduced, instead of everything.
     empty_is_identity: bool,
 }
 
-impl Reduce {
-    pub(crate) fn parse(reader: &Reader<'_>) -> NodeResult<Self> {
+impl ReduceOp {
+    pub(crate) fn parse(reader: &NodeReader<'_>) -> NodeResult<Self> {
         let (operation, input_since) = match reader.operator() {
-            "ReduceMean" => (Operation::Mean, 18),
-            "ReduceSum" => (Operation::Sum, 13),
-            _ => (Operation::Product, 18),
+            "ReduceMean" => (Reduction::Mean, 18),
+            "ReduceSum" => (Reduction::Sum, 13),
+            _ => (Reduction::Product, 18),
         };
         let as_input = reader.opset >= input_since;
         reader.arity(1..=if as_input { 2 } else { 1 }, 1..=1)?;
-        Ok(Reduce {
+        Ok(ReduceOp {
             operation,
             axes: if as_input { None } else { reader.ints("axes")?.map(<[i64]>::to_vec) },
             keep: reader.flag("keepdims", true)?,
@@ -40,22 +41,24 @@ impl Reduce {
         })
     }
 
-    pub(crate) fn kind(&self, input: Kind) -> NodeResult<Kind> {
-        let expected = if self.operation == Operation::Product { Kind::Int } else { Kind::Float };
+    pub(crate) fn kind(&self, input: ElementKind) -> NodeResult<ElementKind> {
+        let expected =
+            if self.operation == Reduction::Product { ElementKind::Int } else { ElementKind::Float };
         match input == expected {
             true => Ok(input),
-            false => {
-                Err(NodeError::Input { index: 0, why: format!("holds {input:?}s, expected {expected:?}s") })
-            }
+            false => Err(GraphNodeError::Input {
+                index: 0,
+                why: format!("holds {input:?}s, expected {expected:?}s"),
+            }),
         }
     }
 
-    pub(crate) fn lower(&self, node: &mut Node<'_, '_>) -> NodeResult<Vec<Known>> {
+    pub(crate) fn lower(&self, node: &mut NodeLowering<'_, '_>) -> NodeResult<Vec<LoweredValue>> {
         let axes = match &self.axes {
             Some(axes) => Some(axes.clone()),
             None => node.ints_or_none(1)?.map(|axes| axes.data),
         };
-        if let (Operation::Product, Known::Int(x)) = (self.operation, node.known(0)?) {
+        if let (Reduction::Product, LoweredValue::Int(x)) = (self.operation, node.known(0)?) {
             return self.product(x, axes.as_deref()).map(|product| vec![product.into()]);
         }
         let x = node.float(0)?;
@@ -71,7 +74,7 @@ impl Reduce {
             None => (0..x.shape.len()).collect(),
         };
         let out = match self.operation {
-            Operation::Mean => node.mean(&x, &axes)?,
+            Reduction::Mean => node.mean(&x, &axes)?,
             _ => node.sum(&x, &axes)?,
         };
         if self.keep {
@@ -81,34 +84,34 @@ impl Reduce {
         Ok(vec![node.reshape(&out, shape)?.into()])
     }
 
-    fn product(&self, x: &Ints, axes: Option<&[i64]>) -> NodeResult<Ints> {
+    fn product(&self, x: &FoldedInts, axes: Option<&[i64]>) -> NodeResult<FoldedInts> {
         if x.shape.len() > 1 || axes.is_some_and(|axes| axes.iter().any(|&a| a != 0 && a != -1)) {
-            return Err(NodeError::Shapes(format!(
+            return Err(GraphNodeError::Shapes(format!(
                 "the product of a list is supported, not of {:?}",
                 x.shape
             )));
         }
         let product = x.data.iter().try_fold(1i64, |product, &v| product.checked_mul(v));
-        let product = product.ok_or_else(|| NodeError::Shapes("an integer overflows".to_owned()))?;
-        Ok(Ints {
+        let product = product.ok_or_else(|| GraphNodeError::Shapes("an integer overflows".to_owned()))?;
+        Ok(FoldedInts {
             shape: if self.keep { x.shape.iter().map(|_| 1).collect() } else { vec![] },
             data: vec![product],
         })
     }
 }
 
-impl Node<'_, '_> {
+impl NodeLowering<'_, '_> {
     /// The sum along sorted axes, which stay as dimensions of size 1.
-    pub(crate) fn sum(&mut self, x: &Float, axes: &[usize]) -> NodeResult<Float> {
+    pub(crate) fn sum(&mut self, x: &LoweredFloat, axes: &[usize]) -> NodeResult<LoweredFloat> {
         self.reduce(Kernel::Sum(axes.to_vec()), x, axes)
     }
 
     /// The mean along sorted axes, which stay as dimensions of size 1.
-    pub(crate) fn mean(&mut self, x: &Float, axes: &[usize]) -> NodeResult<Float> {
+    pub(crate) fn mean(&mut self, x: &LoweredFloat, axes: &[usize]) -> NodeResult<LoweredFloat> {
         self.reduce(Kernel::Mean(axes.to_vec()), x, axes)
     }
 
-    fn reduce(&mut self, kernel: Kernel, x: &Float, axes: &[usize]) -> NodeResult<Float> {
+    fn reduce(&mut self, kernel: Kernel, x: &LoweredFloat, axes: &[usize]) -> NodeResult<LoweredFloat> {
         if axes.is_empty() {
             return Ok(x.clone());
         }

@@ -15,26 +15,26 @@ pub(super) struct Product<'a> {
     pub(super) b_step: usize,
     pub(super) columns: usize,
     pub(super) length: usize,
-    pub(super) segments: &'a [Segment],
+    pub(super) segments: &'a [ProductSegment],
 }
 
 /// Where a stretch of the sum begins in both factors.
 #[derive(Clone, Copy)]
-pub(super) struct Segment {
+pub(super) struct ProductSegment {
     pub(super) a: usize,
     pub(super) b: usize,
 }
 
 /// Where a row of the first factor begins, and the row of the result.
 #[derive(Clone, Copy)]
-pub(super) struct Row {
+pub(super) struct ProductRow {
     pub(super) from: usize,
     pub(super) to: usize,
 }
 
 /// What the sums begin with.
 #[derive(Clone, Copy)]
-pub(super) enum Start<'a> {
+pub(super) enum InitialSums<'a> {
     /// One value for each column, padded like the second factor.
     Each(&'a [f32]),
     /// What is there already.
@@ -43,12 +43,18 @@ pub(super) enum Start<'a> {
 
 impl Product<'_> {
     /// Rows of the result may overlap where they are added to what is there.
-    pub(super) fn run(&self, rows: &[Row], start: Start<'_>, out: &mut [f32]) {
-        let best = Instructions::available().next().unwrap_or(Instructions::Baseline);
+    pub(super) fn run(&self, rows: &[ProductRow], start: InitialSums<'_>, out: &mut [f32]) {
+        let best = InstructionSet::available().next().unwrap_or(InstructionSet::Baseline);
         self.run_with(best, rows, start, out);
     }
 
-    fn run_with(&self, instructions: Instructions, rows: &[Row], start: Start<'_>, out: &mut [f32]) {
+    fn run_with(
+        &self,
+        instructions: InstructionSet,
+        rows: &[ProductRow],
+        start: InitialSums<'_>,
+        out: &mut [f32],
+    ) {
         let Product { a, b, .. } = *self;
         if rows.is_empty() || self.columns == 0 {
             return;
@@ -65,7 +71,10 @@ impl Product<'_> {
         assert!(reach_b <= b.len(), "the second factor is in its slice");
         let reach = most(&mut rows.iter().map(|row| row.to)) + self.columns;
         assert!(reach <= out.len(), "the result is in its slice");
-        assert!(!matches!(start, Start::Each(values) if values.len() < padded), "a value for each column");
+        assert!(
+            !matches!(start, InitialSums::Each(values) if values.len() < padded),
+            "a value for each column"
+        );
         let out = out.as_mut_ptr();
 
         #[allow(unsafe_code)]
@@ -74,13 +83,15 @@ impl Product<'_> {
         unsafe {
             match instructions {
                 #[cfg(target_arch = "x86_64")]
-                Instructions::Avx512 => avx512(self, rows, start, out),
+                InstructionSet::Avx512 => avx512(self, rows, start, out),
                 #[cfg(target_arch = "x86_64")]
-                Instructions::Avx2 => avx2(self, rows, start, out),
+                InstructionSet::Avx2 => avx2(self, rows, start, out),
                 #[cfg(target_arch = "aarch64")]
-                Instructions::Baseline => drive::<std::arch::aarch64::float32x4_t, 8>(self, rows, start, out),
+                InstructionSet::Baseline => {
+                    drive::<std::arch::aarch64::float32x4_t, 8>(self, rows, start, out)
+                }
                 #[cfg(not(target_arch = "aarch64"))]
-                Instructions::Baseline => drive::<[f32; 4], 2>(self, rows, start, out),
+                InstructionSet::Baseline => drive::<[f32; 4], 2>(self, rows, start, out),
             }
         }
     }
@@ -88,7 +99,7 @@ impl Product<'_> {
 
 /// What a product can be compiled for.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Instructions {
+enum InstructionSet {
     #[cfg(target_arch = "x86_64")]
     Avx512,
     #[cfg(target_arch = "x86_64")]
@@ -97,18 +108,18 @@ enum Instructions {
     Baseline,
 }
 
-impl Instructions {
+impl InstructionSet {
     /// What this processor has, the best first.
-    fn available() -> impl Iterator<Item = Instructions> {
+    fn available() -> impl Iterator<Item = InstructionSet> {
         let all = [
             #[cfg(target_arch = "x86_64")]
-            (Instructions::Avx512, super::lanes::has_avx512()),
+            (InstructionSet::Avx512, super::lanes::has_avx512()),
             #[cfg(target_arch = "x86_64")]
             (
-                Instructions::Avx2,
+                InstructionSet::Avx2,
                 std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("fma"),
             ),
-            (Instructions::Baseline, true),
+            (InstructionSet::Baseline, true),
         ];
         all.into_iter().filter(|(_, has)| *has).map(|(instructions, _)| instructions)
     }
@@ -117,7 +128,7 @@ impl Instructions {
 #[cfg(target_arch = "x86_64")]
 #[allow(unsafe_code)]
 #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,avx2,fma")]
-unsafe fn avx512(p: &Product<'_>, rows: &[Row], start: Start<'_>, out: *mut f32) {
+unsafe fn avx512(p: &Product<'_>, rows: &[ProductRow], start: InitialSums<'_>, out: *mut f32) {
     // SAFETY: the caller has checked where everything lies.
     unsafe { drive::<std::arch::x86_64::__m512, 8>(p, rows, start, out) }
 }
@@ -125,7 +136,7 @@ unsafe fn avx512(p: &Product<'_>, rows: &[Row], start: Start<'_>, out: *mut f32)
 #[cfg(target_arch = "x86_64")]
 #[allow(unsafe_code)]
 #[target_feature(enable = "avx2,fma")]
-unsafe fn avx2(p: &Product<'_>, rows: &[Row], start: Start<'_>, out: *mut f32) {
+unsafe fn avx2(p: &Product<'_>, rows: &[ProductRow], start: InitialSums<'_>, out: *mut f32) {
     // SAFETY: the caller has checked where everything lies.
     unsafe { drive::<std::arch::x86_64::__m256, 4>(p, rows, start, out) }
 }
@@ -133,7 +144,12 @@ unsafe fn avx2(p: &Product<'_>, rows: &[Row], start: Start<'_>, out: *mut f32) {
 /// All blocks of `M` rows by up to three registers of columns; one such block of sums stays in registers.
 #[allow(unsafe_code)]
 #[inline(always)]
-unsafe fn drive<V: Lanes, const M: usize>(p: &Product<'_>, rows: &[Row], start: Start<'_>, out: *mut f32) {
+unsafe fn drive<V: Lanes, const M: usize>(
+    p: &Product<'_>,
+    rows: &[ProductRow],
+    start: InitialSums<'_>,
+    out: *mut f32,
+) {
     let registers = p.columns.div_ceil(V::COUNT);
     let mut done = 0;
     while done < registers {
@@ -164,15 +180,15 @@ unsafe fn drive<V: Lanes, const M: usize>(p: &Product<'_>, rows: &[Row], start: 
 #[inline(always)]
 unsafe fn block<V: Lanes, const M: usize, const N: usize>(
     p: &Product<'_>,
-    rows: &[Row],
-    start: Start<'_>,
+    rows: &[ProductRow],
+    start: InitialSums<'_>,
     column: usize,
     out: *mut f32,
 ) {
     // SAFETY: the caller has checked where everything lies.
     unsafe {
         let mut sums = [[V::splat(0.0); N]; M];
-        if let Start::Each(values) = start {
+        if let InitialSums::Each(values) = start {
             for n in 0..N {
                 let value = V::load(values.as_ptr().add(column + n * V::COUNT));
                 for sums in &mut sums {
@@ -212,8 +228,11 @@ unsafe fn block<V: Lanes, const M: usize, const N: usize>(
             if width >= N * V::COUNT {
                 for n in 0..N {
                     let to = to.add(n * V::COUNT);
-                    let sum =
-                        if matches!(start, Start::Out) { V::load(to).add(sums[i][n]) } else { sums[i][n] };
+                    let sum = if matches!(start, InitialSums::Out) {
+                        V::load(to).add(sums[i][n])
+                    } else {
+                        sums[i][n]
+                    };
                     sum.store(to);
                 }
             } else {
@@ -223,7 +242,7 @@ unsafe fn block<V: Lanes, const M: usize, const N: usize>(
                 }
                 for (j, value) in buffer[..width].iter().enumerate() {
                     let to = to.add(j);
-                    *to = if matches!(start, Start::Out) { *to + value } else { *value };
+                    *to = if matches!(start, InitialSums::Out) { *to + value } else { *value };
                 }
             }
         }
@@ -233,7 +252,7 @@ unsafe fn block<V: Lanes, const M: usize, const N: usize>(
 #[cfg(test)]
 mod tests {
     use super::super::lanes::LANES_MAX;
-    use super::{Instructions, Product, Row, Segment, Start};
+    use super::{InitialSums, InstructionSet, Product, ProductRow, ProductSegment};
 
     /// With all instructions at hand; whole numbers, so that every order of summing gives the same.
     #[test]
@@ -247,13 +266,15 @@ mod tests {
             let b: Vec<f32> = (0..segments * 4 + length * b_step + columns.next_multiple_of(LANES_MAX))
                 .map(value)
                 .collect();
-            let segments: Vec<Segment> = (0..segments).map(|s| Segment { a: 5 * s, b: 4 * s }).collect();
+            let segments: Vec<ProductSegment> =
+                (0..segments).map(|s| ProductSegment { a: 5 * s, b: 4 * s }).collect();
             let each: Vec<f32> = (0..columns.next_multiple_of(LANES_MAX)).map(value).collect();
             let product = Product { a: &a, a_step, b: &b, b_step, columns, length, segments: &segments };
-            for start in [Start::Each(&each), Start::Out] {
+            for start in [InitialSums::Each(&each), InitialSums::Out] {
                 // Sums that are added overlap, as windows of an image do.
-                let apart = if matches!(start, Start::Out) { 5 } else { columns + 1 };
-                let rows: Vec<Row> = (0..rows).map(|i| Row { from: 3 * i, to: i * apart }).collect();
+                let apart = if matches!(start, InitialSums::Out) { 5 } else { columns + 1 };
+                let rows: Vec<ProductRow> =
+                    (0..rows).map(|i| ProductRow { from: 3 * i, to: i * apart }).collect();
                 let before = vec![1.0; rows.len() * apart + columns];
                 let mut expected = before.clone();
                 for row in &rows {
@@ -268,12 +289,12 @@ mod tests {
                             .sum();
                         let to = &mut expected[row.to + j];
                         *to = match start {
-                            Start::Each(_) => each[j] + sum,
-                            Start::Out => *to + sum,
+                            InitialSums::Each(_) => each[j] + sum,
+                            InitialSums::Out => *to + sum,
                         };
                     }
                 }
-                for instructions in Instructions::available() {
+                for instructions in InstructionSet::available() {
                     let mut found = before.clone();
                     product.run_with(instructions, &rows, start, &mut found);
                     assert_eq!(found, expected, "{instructions:?}: {} rows, {columns} columns", rows.len());

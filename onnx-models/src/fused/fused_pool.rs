@@ -4,31 +4,31 @@ use std::sync::Arc;
 
 use burn_flex::FlexTensor;
 
-use super::Fused;
+use super::FusedKernel;
 use super::lanes::best;
-use super::layout::{channels_last, planes_last, shape, values};
-use crate::kernel::Window;
+use super::memory_layout::{channels_last, planes_last, shape, values};
+use crate::kernel::PoolWindow;
 
 #[derive(Debug, Clone)]
-pub(super) struct Max(pub(super) Window);
+pub(super) struct FusedMaxPool(pub(super) PoolWindow);
 
 /// Which place of its window each output came from, and the input's shape.
 #[derive(Debug, Clone)]
-pub(super) struct Origin {
+pub(super) struct PoolOrigins {
     places: Arc<[u32]>,
     shape: [usize; 4],
 }
 
-impl Max {
+impl FusedMaxPool {
     fn output(&self, input: [usize; 2]) -> [usize; 2] {
-        let Window { kernel, stride, dilation } = self.0;
+        let PoolWindow { kernel, stride, dilation } = self.0;
         [0, 1].map(|i| (input[i] - dilation[i] * (kernel[i] - 1) - 1) / stride[i] + 1)
     }
 
     /// Calls `f` with every output pixel, every place of its window, and the input pixel there.
     #[inline(always)]
     fn each(&self, [batch, _, height, width]: [usize; 4], mut f: impl FnMut(usize, usize, usize)) {
-        let Window { kernel, stride, dilation } = self.0;
+        let PoolWindow { kernel, stride, dilation } = self.0;
         let [rows, columns] = self.output([height, width]);
         for pixel in 0..batch * rows * columns {
             let (sample, y, x) = (pixel / (rows * columns), pixel / columns % rows, pixel % columns);
@@ -41,8 +41,8 @@ impl Max {
     }
 }
 
-impl Fused<1> for Max {
-    type Saved = Origin;
+impl FusedKernel<1> for FusedMaxPool {
+    type Saved = PoolOrigins;
 
     fn forward(&self, [x]: [FlexTensor; 1]) -> (FlexTensor, Self::Saved) {
         let x = channels_last(x);
@@ -75,10 +75,10 @@ impl Fused<1> for Max {
             },
         );
         let out = planes_last(out, [batch, channels, rows, columns]);
-        (out, Origin { places: places.into(), shape })
+        (out, PoolOrigins { places: places.into(), shape })
     }
 
-    fn backward(&self, origin: Origin, gradient: FlexTensor, _: [bool; 1]) -> [Option<FlexTensor>; 1] {
+    fn backward(&self, origin: PoolOrigins, gradient: FlexTensor, _: [bool; 1]) -> [Option<FlexTensor>; 1] {
         let gradient = channels_last(gradient);
         let channels = origin.shape[1];
         let mut out = vec![0.0; origin.shape.iter().product()];

@@ -9,18 +9,18 @@ use std::borrow::Cow;
 
 use burn_flex::FlexTensor;
 
-use super::Fused;
 use super::lanes::LANES_MAX;
-use super::layout::{channels_last, dense, planes_last, shape, tensor, values};
-use super::product::{PASS_FLOATS, Product, Row, Segment, Start};
+use super::memory_layout::{channels_last, dense, planes_last, shape, tensor, values};
+use super::segment_product::{InitialSums, PASS_FLOATS, Product, ProductRow, ProductSegment};
+use super::{FusedKernel, InputAndWeight};
 use crate::kernel;
 
 #[derive(Debug, Clone)]
-pub(super) struct Conv(pub(super) kernel::Conv);
+pub(super) struct FusedConv(pub(super) kernel::ConvKernel);
 
 /// All sizes of one convolution; channels and outputs are those of one group.
-struct Geometry<'a> {
-    options: &'a kernel::Conv,
+struct ConvGeometry<'a> {
+    options: &'a kernel::ConvKernel,
     batch: usize,
     channels: usize,
     outputs: usize,
@@ -29,8 +29,8 @@ struct Geometry<'a> {
     output: [usize; 2],
 }
 
-impl<'a> Geometry<'a> {
-    fn new(options: &'a kernel::Conv, x: &FlexTensor, w: &FlexTensor) -> Self {
+impl<'a> ConvGeometry<'a> {
+    fn new(options: &'a kernel::ConvKernel, x: &FlexTensor, w: &FlexTensor) -> Self {
         let [batch, _, height, width] = shape(x);
         let [outputs, channels, rows, columns] = shape(w);
         let (input, kernel) = ([height, width], [rows, columns]);
@@ -38,7 +38,7 @@ impl<'a> Geometry<'a> {
             let (begin, end) = options.padding[i];
             (input[i] + begin + end - options.dilation[i] * (kernel[i] - 1) - 1) / options.stride[i] + 1
         });
-        Geometry { options, batch, channels, outputs: outputs / options.groups, input, kernel, output }
+        ConvGeometry { options, batch, channels, outputs: outputs / options.groups, input, kernel, output }
     }
 
     /// Pixels of one output image.
@@ -167,7 +167,7 @@ impl<'a> Geometry<'a> {
         packed
     }
 
-    /// The inverse of [`Geometry::by_depth`].
+    /// The inverse of [`ConvGeometry::by_depth`].
     fn as_in_file(&self, packed: &[f32], count: usize) -> Vec<f32> {
         let (depth, width) = (self.depth(), self.padded_outputs());
         let mut w = vec![0.0; count];
@@ -195,16 +195,18 @@ impl<'a> Geometry<'a> {
     }
 }
 
-impl Conv {
+impl FusedConv {
     fn run(&self, x: &FlexTensor, w: &FlexTensor, bias: Option<&FlexTensor>) -> FlexTensor {
-        let g = Geometry::new(&self.0, x, w);
+        let g = ConvGeometry::new(&self.0, x, w);
         let (groups, depth, width, all) = (self.0.groups, g.depth(), g.padded_outputs(), g.all_outputs());
         let packed = g.by_depth(values(w));
         let images = g.images(x);
         let to = (0..g.area()).map(|pixel| pixel * all);
-        let rows: Vec<Row> = g.windows().into_iter().zip(to).map(|(from, to)| Row { from, to }).collect();
+        let rows: Vec<ProductRow> =
+            g.windows().into_iter().zip(to).map(|(from, to)| ProductRow { from, to }).collect();
         let runs = g.runs().into_iter().enumerate();
-        let segments: Vec<Segment> = runs.map(|(i, a)| Segment { a, b: i * g.run() * width }).collect();
+        let segments: Vec<ProductSegment> =
+            runs.map(|(i, a)| ProductSegment { a, b: i * g.run() * width }).collect();
         let pass = (PASS_FLOATS / (g.run() * width)).max(1);
         let mut biases = vec![0.0; groups * width];
         if let Some(bias) = bias {
@@ -226,8 +228,8 @@ impl Conv {
                         segments,
                     };
                     let start = match index {
-                        0 => Start::Each(&biases[group * width..]),
-                        _ => Start::Out,
+                        0 => InitialSums::Each(&biases[group * width..]),
+                        _ => InitialSums::Out,
                     };
                     product.run(&rows, start, &mut out[group * g.outputs..]);
                 }
@@ -244,7 +246,7 @@ impl Conv {
         wanted: [bool; 3],
     ) -> [Option<FlexTensor>; 3] {
         let gradient = channels_last(gradient);
-        let g = Geometry::new(&self.0, x, w);
+        let g = ConvGeometry::new(&self.0, x, w);
         let all = g.all_outputs();
         let mut slopes = Cow::Borrowed(values(&gradient));
         if !all.is_multiple_of(LANES_MAX) || self.0.groups > 1 {
@@ -269,12 +271,16 @@ impl Conv {
         ]
     }
 
-    fn of_images(&self, g: &Geometry<'_>, w: &[f32], slopes: &[f32]) -> Vec<f32> {
+    fn of_images(&self, g: &ConvGeometry<'_>, w: &[f32], slopes: &[f32]) -> Vec<f32> {
         let (all, run, runs) = (g.all_outputs(), g.run(), g.runs());
         let width = run.next_multiple_of(LANES_MAX);
         let packed = g.by_run(w);
-        let rows: Vec<Row> =
-            g.windows().into_iter().enumerate().map(|(pixel, to)| Row { from: pixel * all, to }).collect();
+        let rows: Vec<ProductRow> = g
+            .windows()
+            .into_iter()
+            .enumerate()
+            .map(|(pixel, to)| ProductRow { from: pixel * all, to })
+            .collect();
         let mut images = vec![0.0; g.batch * g.image()];
         for (sample, image) in images.chunks_exact_mut(g.image()).enumerate() {
             for group in 0..self.0.groups {
@@ -286,22 +292,23 @@ impl Conv {
                         b_step: width,
                         columns: run,
                         length: g.outputs,
-                        segments: &[Segment { a: 0, b: 0 }],
+                        segments: &[ProductSegment { a: 0, b: 0 }],
                     };
-                    product.run(&rows, Start::Out, &mut image[begin + group * g.channels..]);
+                    product.run(&rows, InitialSums::Out, &mut image[begin + group * g.channels..]);
                 }
             }
         }
         images
     }
 
-    /// As [`Geometry::by_depth`] has them.
-    fn of_weights(&self, g: &Geometry<'_>, images: &[f32], slopes: &[f32]) -> Vec<f32> {
+    /// As [`ConvGeometry::by_depth`] has them.
+    fn of_weights(&self, g: &ConvGeometry<'_>, images: &[f32], slopes: &[f32]) -> Vec<f32> {
         let (all, depth, width) = (g.all_outputs(), g.depth(), g.padded_outputs());
         let places = g.runs().into_iter().flat_map(|begin| begin..begin + g.run());
-        let rows: Vec<Row> = places.enumerate().map(|(d, from)| Row { from, to: d * width }).collect();
-        let line = |y: usize| Segment { a: y * self.0.stride[0] * g.line(), b: y * g.output[1] * all };
-        let segments: Vec<Segment> = (0..g.output[0]).map(line).collect();
+        let rows: Vec<ProductRow> =
+            places.enumerate().map(|(d, from)| ProductRow { from, to: d * width }).collect();
+        let line = |y: usize| ProductSegment { a: y * self.0.stride[0] * g.line(), b: y * g.output[1] * all };
+        let segments: Vec<ProductSegment> = (0..g.output[0]).map(line).collect();
         let mut packed = vec![0.0; self.0.groups * depth * width];
         for (sample, image) in images.chunks_exact(g.image()).enumerate() {
             for (group, packed) in packed.chunks_exact_mut(depth * width).enumerate() {
@@ -314,15 +321,15 @@ impl Conv {
                     length: g.output[1],
                     segments: &segments,
                 };
-                product.run(&rows, Start::Out, packed);
+                product.run(&rows, InitialSums::Out, packed);
             }
         }
         packed
     }
 }
 
-impl Fused<3> for Conv {
-    type Saved = [FlexTensor; 2];
+impl FusedKernel<3> for FusedConv {
+    type Saved = InputAndWeight;
 
     fn forward(&self, [x, w, b]: [FlexTensor; 3]) -> (FlexTensor, Self::Saved) {
         let (x, w) = (channels_last(x), dense(w));
@@ -339,8 +346,8 @@ impl Fused<3> for Conv {
     }
 }
 
-impl Fused<2> for Conv {
-    type Saved = [FlexTensor; 2];
+impl FusedKernel<2> for FusedConv {
+    type Saved = InputAndWeight;
 
     fn forward(&self, [x, w]: [FlexTensor; 2]) -> (FlexTensor, Self::Saved) {
         let (x, w) = (channels_last(x), dense(w));

@@ -4,28 +4,29 @@ use std::borrow::Cow;
 
 use burn_flex::FlexTensor;
 
-use super::Fused;
-use super::gemm::{Into, Matrix, multiply};
 use super::lanes::LANES_MAX;
-use super::layout::{dense, shape, tensor, values};
-use super::product::{PASS_FLOATS, Product, Row, Segment, Start};
+use super::matrix_product::{MatrixView, WriteMode, multiply};
+use super::memory_layout::{dense, shape, tensor, values};
+use super::segment_product::{InitialSums, PASS_FLOATS, Product, ProductRow, ProductSegment};
+use super::{FusedKernel, InputAndWeight};
 
 #[derive(Debug, Clone)]
-pub(super) struct Linear {
+pub(super) struct FusedLinear {
     pub(super) transposed: bool,
 }
 
-impl Linear {
-    fn weight<'a>(&self, w: &'a FlexTensor) -> Matrix<'a> {
+impl FusedLinear {
+    fn weight<'a>(&self, w: &'a FlexTensor) -> MatrixView<'a> {
         let [rows, columns] = shape(w);
-        let w = Matrix::dense(values(w), rows, columns);
+        let w = MatrixView::dense(values(w), rows, columns);
         if self.transposed { w.transposed() } else { w }
     }
 }
 
 /// The product of `a` and a row-major matrix of so many columns, which is readable a register beyond its end.
-fn wide(out: &mut [f32], a: Matrix<'_>, b: &[f32], columns: usize) {
-    let rows: Vec<Row> = (0..a.rows).map(|i| Row { from: i * a.row_stride, to: i * columns }).collect();
+fn wide(out: &mut [f32], a: MatrixView<'_>, b: &[f32], columns: usize) {
+    let rows: Vec<ProductRow> =
+        (0..a.rows).map(|i| ProductRow { from: i * a.row_stride, to: i * columns }).collect();
     let zeros = vec![0.0; columns.next_multiple_of(LANES_MAX)];
     // Three registers of columns are summed at a time.
     let pass = PASS_FLOATS / columns.clamp(LANES_MAX, 3 * LANES_MAX);
@@ -37,9 +38,9 @@ fn wide(out: &mut [f32], a: Matrix<'_>, b: &[f32], columns: usize) {
             b_step: columns,
             columns,
             length: pass.min(a.columns - begin),
-            segments: &[Segment { a: 0, b: 0 }],
+            segments: &[ProductSegment { a: 0, b: 0 }],
         };
-        let start = if begin == 0 { Start::Each(&zeros) } else { Start::Out };
+        let start = if begin == 0 { InitialSums::Each(&zeros) } else { InitialSums::Out };
         product.run(&rows, start, out);
     }
 }
@@ -53,15 +54,21 @@ fn readable(matrix: &[f32], columns: usize) -> Cow<'_, [f32]> {
     matrix
 }
 
-impl Fused<3> for Linear {
-    type Saved = [FlexTensor; 2];
+impl FusedKernel<3> for FusedLinear {
+    type Saved = InputAndWeight;
 
     fn forward(&self, [x, w, b]: [FlexTensor; 3]) -> (FlexTensor, Self::Saved) {
         let (x, w, b) = (dense(x), dense(w), dense(b));
         let [rows, inputs] = shape(&x);
         let weight = self.weight(&w);
         let mut out = values(&b).repeat(rows);
-        multiply(&mut out, weight.columns, Matrix::dense(values(&x), rows, inputs), weight, Into::Add);
+        multiply(
+            &mut out,
+            weight.columns,
+            MatrixView::dense(values(&x), rows, inputs),
+            weight,
+            WriteMode::Add,
+        );
         let out = tensor(out, &[rows, weight.columns]);
         (out, [x, w])
     }
@@ -76,18 +83,18 @@ impl Fused<3> for Linear {
         let [rows, inputs] = shape(&x);
         let weight = self.weight(&w);
         let outputs = weight.columns;
-        let slopes = Matrix::dense(values(&gradient), rows, outputs);
+        let slopes = MatrixView::dense(values(&gradient), rows, outputs);
         let x_gradient = wanted[0].then(|| {
             let mut out = vec![0.0; rows * inputs];
             match self.transposed {
                 true => wide(&mut out, slopes, &readable(values(&w), inputs), inputs),
-                false => multiply(&mut out, inputs, slopes, weight.transposed(), Into::Replace),
+                false => multiply(&mut out, inputs, slopes, weight.transposed(), WriteMode::Replace),
             }
             tensor(out, &[rows, inputs])
         });
         let w_gradient = wanted[1].then(|| {
             let mut out = vec![0.0; inputs * outputs];
-            let x = Matrix::dense(values(&x), rows, inputs);
+            let x = MatrixView::dense(values(&x), rows, inputs);
             if self.transposed {
                 wide(&mut out, slopes.transposed(), &readable(x.data, inputs), inputs);
                 tensor(out, &[outputs, inputs])

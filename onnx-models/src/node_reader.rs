@@ -6,21 +6,21 @@ use std::ops::RangeInclusive;
 use tract_onnx::pb;
 use tract_onnx::pb::attribute_proto::AttributeType;
 
-use crate::error::{NodeError, NodeResult};
-use crate::limits::Limits;
-use crate::proto::{self, Tensor};
+use crate::error::{GraphNodeError, NodeResult};
+use crate::limits::ModelLimits;
+use crate::proto::{self, FileTensor};
 
 /// A node of the file being turned into an operator. Attributes that nobody asked for are an error at the end.
-pub(crate) struct Reader<'a> {
+pub(crate) struct NodeReader<'a> {
     proto: &'a pb::NodeProto,
     pub(crate) opset: i64,
-    limits: &'a Limits,
+    limits: &'a ModelLimits,
     asked: RefCell<Vec<&'static str>>,
 }
 
-impl<'a> Reader<'a> {
-    pub(crate) fn new(proto: &'a pb::NodeProto, opset: i64, limits: &'a Limits) -> Self {
-        Reader { proto, opset, limits, asked: RefCell::default() }
+impl<'a> NodeReader<'a> {
+    pub(crate) fn new(proto: &'a pb::NodeProto, opset: i64, limits: &'a ModelLimits) -> Self {
+        NodeReader { proto, opset, limits, asked: RefCell::default() }
     }
 
     pub(crate) fn operator(&self) -> &'a str {
@@ -43,7 +43,7 @@ impl<'a> Reader<'a> {
     ) -> NodeResult<()> {
         let check = |what, found, expected: RangeInclusive<usize>| match expected.contains(&found) {
             true => Ok(()),
-            false => Err(NodeError::Arity { what, found, expected: format!("{expected:?}") }),
+            false => Err(GraphNodeError::Arity { what, found, expected: format!("{expected:?}") }),
         };
         check("inputs", self.inputs(), inputs)?;
         check("outputs", self.outputs(), outputs)
@@ -58,10 +58,10 @@ impl<'a> Reader<'a> {
         let mut found = self.proto.attribute.iter().filter(|a| a.name == name);
         let Some(attribute) = found.next() else { return Ok(None) };
         if found.next().is_some() {
-            return Err(NodeError::AttributeValue { name, why: "is given twice".to_owned() });
+            return Err(GraphNodeError::AttributeValue { name, why: "is given twice".to_owned() });
         }
         if attribute.r#type != kind as i32 || !attribute.ref_attr_name.is_empty() {
-            return Err(NodeError::AttributeValue {
+            return Err(GraphNodeError::AttributeValue {
                 name,
                 why: format!("expected type {}", kind.as_str_name()),
             });
@@ -79,7 +79,7 @@ impl<'a> Reader<'a> {
             Some(0) => Ok(false),
             Some(1) => Ok(true),
             Some(other) => {
-                Err(NodeError::AttributeValue { name, why: format!("{other} is neither 0 nor 1") })
+                Err(GraphNodeError::AttributeValue { name, why: format!("{other} is neither 0 nor 1") })
             }
         }
     }
@@ -88,7 +88,7 @@ impl<'a> Reader<'a> {
         match self.attribute(name, AttributeType::Float)? {
             None => Ok(None),
             Some(a) if a.f.is_finite() => Ok(Some(a.f)),
-            Some(a) => Err(NodeError::AttributeValue { name, why: format!("{} is not finite", a.f) }),
+            Some(a) => Err(GraphNodeError::AttributeValue { name, why: format!("{} is not finite", a.f) }),
         }
     }
 
@@ -115,13 +115,13 @@ impl<'a> Reader<'a> {
         strings.collect::<Result<_, _>>().map(Some).map_err(|_| text(name))
     }
 
-    pub(crate) fn tensor(&self, name: &'static str) -> NodeResult<Option<Tensor>> {
+    pub(crate) fn tensor(&self, name: &'static str) -> NodeResult<Option<FileTensor>> {
         let Some(attribute) = self.attribute(name, AttributeType::Tensor)? else { return Ok(None) };
         let Some(tensor) = &attribute.t else {
-            return Err(NodeError::AttributeValue { name, why: "holds no tensor".to_owned() });
+            return Err(GraphNodeError::AttributeValue { name, why: "holds no tensor".to_owned() });
         };
         let tensor = proto::tensor(tensor, self.limits);
-        tensor.map(Some).map_err(|error| NodeError::AttributeValue { name, why: error.to_string() })
+        tensor.map(Some).map_err(|error| GraphNodeError::AttributeValue { name, why: error.to_string() })
     }
 
     /// Refuses attributes that nobody asked for.
@@ -129,7 +129,7 @@ impl<'a> Reader<'a> {
         let asked = self.asked.borrow();
         match self.proto.attribute.iter().find(|a| !asked.contains(&a.name.as_str())) {
             None => Ok(()),
-            Some(unknown) => Err(NodeError::Attribute {
+            Some(unknown) => Err(GraphNodeError::Attribute {
                 name: unknown.name.clone(),
                 supported: if asked.is_empty() { "none".to_owned() } else { asked.join(", ") },
             }),
@@ -137,13 +137,13 @@ impl<'a> Reader<'a> {
     }
 }
 
-fn text(name: &'static str) -> NodeError {
-    NodeError::AttributeValue { name, why: "is not text".to_owned() }
+fn text(name: &'static str) -> GraphNodeError {
+    GraphNodeError::AttributeValue { name, why: "is not text".to_owned() }
 }
 
 /// A value that cannot be used, with what can.
 pub(crate) fn refuse<T>(name: &'static str, why: impl Into<String>) -> NodeResult<T> {
-    Err(NodeError::AttributeValue { name, why: why.into() })
+    Err(GraphNodeError::AttributeValue { name, why: why.into() })
 }
 
 /// Positive numbers no larger than `max`, as many as there are.

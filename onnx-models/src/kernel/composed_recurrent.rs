@@ -3,20 +3,21 @@
 use burn_backend::tensor::FloatTensor;
 use burn_backend::{Backend, Shape, TensorMetadata};
 
-use crate::kernel::{Cell, slice, unary};
+use crate::kernel::RecurrentCell;
+use crate::kernel::composed::{slice, unary};
 
-pub(crate) struct Operands<B: Backend> {
-    pub(crate) x: FloatTensor<B>,
-    pub(crate) w: FloatTensor<B>,
-    pub(crate) r: FloatTensor<B>,
-    pub(crate) b: FloatTensor<B>,
-    pub(crate) h: FloatTensor<B>,
-    pub(crate) c: Option<FloatTensor<B>>,
+pub(super) struct RecurrentOperands<B: Backend> {
+    pub(super) x: FloatTensor<B>,
+    pub(super) w: FloatTensor<B>,
+    pub(super) r: FloatTensor<B>,
+    pub(super) b: FloatTensor<B>,
+    pub(super) h: FloatTensor<B>,
+    pub(super) c: Option<FloatTensor<B>>,
 }
 
 /// The hidden state after every step, `[steps, batch, hidden]`, and after them an LSTM's last cell state.
-pub(crate) fn run<B: Backend>(cell: Cell, operands: Operands<B>) -> FloatTensor<B> {
-    let Operands { x, w, r, b, mut h, c } = operands;
+pub(super) fn run<B: Backend>(cell: RecurrentCell, operands: RecurrentOperands<B>) -> FloatTensor<B> {
+    let RecurrentOperands { x, w, r, b, mut h, c } = operands;
     let [steps, batch, inputs] = x.shape().dims();
     let [_, hidden] = h.shape().dims();
     let rows = cell.gates() * hidden;
@@ -32,11 +33,11 @@ pub(crate) fn run<B: Backend>(cell: Cell, operands: Operands<B>) -> FloatTensor<
     for step in 0..steps {
         let from_x = slice::<B>(all.clone(), 0, step * batch, (step + 1) * batch);
         h = match cell {
-            Cell::Elman(activation) => {
+            RecurrentCell::Elman(activation) => {
                 let from_h = B::float_add(B::float_matmul(h, r.clone()), rb.clone());
                 unary::<B>(activation.into(), B::float_add(from_x, from_h))
             }
-            Cell::Lstm => {
+            RecurrentCell::Lstm => {
                 let gates = B::float_add(B::float_add(B::float_matmul(h, r.clone()), rb.clone()), from_x);
                 let [i, o, f, g] = [0, 1, 2, 3].map(|gate| block(gates.clone(), gate));
                 let (i, o, f, g) = (B::sigmoid(i), B::sigmoid(o), B::sigmoid(f), B::float_tanh(g));
@@ -45,7 +46,7 @@ pub(crate) fn run<B: Backend>(cell: Cell, operands: Operands<B>) -> FloatTensor<
                 c = Some(new.clone());
                 B::float_mul(o, B::float_tanh(new))
             }
-            Cell::Gru { linear_before_reset } => {
+            RecurrentCell::Gru { linear_before_reset } => {
                 let old = h.clone();
                 let (zr, n);
                 if linear_before_reset {

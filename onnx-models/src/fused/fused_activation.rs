@@ -2,13 +2,13 @@
 
 use burn_flex::FlexTensor;
 
-use super::Fused;
+use super::FusedKernel;
 use super::lanes::best;
-use super::layout::{dense, values, whole, whole_like};
-use crate::kernel::Unary;
+use super::memory_layout::{dense, values, whole, whole_like};
+use crate::kernel::UnaryKernel;
 
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Activation {
+pub(super) enum FusedActivation {
     Tanh,
     Sigmoid,
     Relu,
@@ -16,29 +16,29 @@ pub(super) enum Activation {
     LeakyRelu(f32),
 }
 
-impl Activation {
-    pub(super) fn of(op: Unary) -> Option<Self> {
+impl FusedActivation {
+    pub(super) fn of(op: UnaryKernel) -> Option<Self> {
         match op {
-            Unary::Tanh => Some(Activation::Tanh),
-            Unary::Sigmoid => Some(Activation::Sigmoid),
-            Unary::Relu => Some(Activation::Relu),
-            Unary::LeakyRelu(slope) if slope > 0.0 => Some(Activation::LeakyRelu(slope)),
+            UnaryKernel::Tanh => Some(FusedActivation::Tanh),
+            UnaryKernel::Sigmoid => Some(FusedActivation::Sigmoid),
+            UnaryKernel::Relu => Some(FusedActivation::Relu),
+            UnaryKernel::LeakyRelu(slope) if slope > 0.0 => Some(FusedActivation::LeakyRelu(slope)),
             _ => None,
         }
     }
 }
 
-impl Fused<1> for Activation {
+impl FusedKernel<1> for FusedActivation {
     type Saved = FlexTensor;
 
     fn forward(&self, [x]: [FlexTensor; 1]) -> (FlexTensor, Self::Saved) {
         let mut out = whole(x);
         let data: &mut [f32] = out.storage_mut();
         match *self {
-            Activation::Tanh => tanh_all(data),
-            Activation::Sigmoid => sigmoid_all(data),
-            Activation::Relu => map(data, |x| x.max(0.0)),
-            Activation::LeakyRelu(slope) => map(data, |x| if x > 0.0 { x } else { slope * x }),
+            FusedActivation::Tanh => tanh_all(data),
+            FusedActivation::Sigmoid => sigmoid_all(data),
+            FusedActivation::Relu => map(data, |x| x.max(0.0)),
+            FusedActivation::LeakyRelu(slope) => map(data, |x| if x > 0.0 { x } else { slope * x }),
         }
         (out.clone(), out)
     }
@@ -48,10 +48,12 @@ impl Fused<1> for Activation {
         let slopes: &mut [f32] = gradient.storage_mut();
         let out = values(&out);
         match *self {
-            Activation::Tanh => zip(slopes, out, |slope, y| slope * (1.0 - y * y)),
-            Activation::Sigmoid => zip(slopes, out, |slope, y| slope * y * (1.0 - y)),
-            Activation::Relu => zip(slopes, out, |slope, y| if y > 0.0 { slope } else { 0.0 }),
-            Activation::LeakyRelu(a) => zip(slopes, out, |slope, y| if y > 0.0 { slope } else { a * slope }),
+            FusedActivation::Tanh => zip(slopes, out, |slope, y| slope * (1.0 - y * y)),
+            FusedActivation::Sigmoid => zip(slopes, out, |slope, y| slope * y * (1.0 - y)),
+            FusedActivation::Relu => zip(slopes, out, |slope, y| if y > 0.0 { slope } else { 0.0 }),
+            FusedActivation::LeakyRelu(a) => {
+                zip(slopes, out, |slope, y| if y > 0.0 { slope } else { a * slope })
+            }
         }
         [Some(gradient)]
     }
@@ -109,11 +111,11 @@ fn tanh(x: f32) -> f32 {
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct LogSoftmax {
+pub(super) struct FusedLogSoftmax {
     pub(super) dim: usize,
 }
 
-impl LogSoftmax {
+impl FusedLogSoftmax {
     /// Calls `f` with the offset and stride of every line of values along the dimension, and their number.
     fn lines(&self, shape: &[usize], mut f: impl FnMut(usize, usize, usize)) {
         let (outer, size, inner): (usize, usize, usize) =
@@ -124,7 +126,7 @@ impl LogSoftmax {
     }
 }
 
-impl Fused<1> for LogSoftmax {
+impl FusedKernel<1> for FusedLogSoftmax {
     type Saved = FlexTensor;
 
     fn forward(&self, [x]: [FlexTensor; 1]) -> (FlexTensor, Self::Saved) {

@@ -2,17 +2,17 @@
 
 use burn_flex::FlexTensor;
 
-use super::Fused;
-use super::activation::{sigmoid_all, tanh_all};
-use super::gemm::{Into, Matrix, multiply};
-use super::layout::{dense, shape, tensor, values};
-use crate::kernel::{Activation, Cell};
+use super::FusedKernel;
+use super::fused_activation::{sigmoid_all, tanh_all};
+use super::matrix_product::{MatrixView, WriteMode, multiply};
+use super::memory_layout::{dense, shape, tensor, values};
+use crate::kernel::{CellActivation, RecurrentCell};
 
 #[derive(Debug, Clone)]
-pub(super) struct Recurrent(pub(super) Cell);
+pub(super) struct FusedRecurrent(pub(super) RecurrentCell);
 
 #[derive(Debug, Clone, Copy)]
-struct Sizes {
+struct RecurrentSizes {
     steps: usize,
     batch: usize,
     inputs: usize,
@@ -20,7 +20,7 @@ struct Sizes {
     gates: usize,
 }
 
-impl Sizes {
+impl RecurrentSizes {
     /// Values of a state of the whole batch.
     fn state(self) -> usize {
         self.batch * self.hidden
@@ -38,8 +38,8 @@ impl Sizes {
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Saved {
-    sizes: Sizes,
+pub(super) struct SavedRecurrence {
+    sizes: RecurrentSizes,
     inputs: Vec<FlexTensor>,
     /// The output: all hidden states, and an LSTM's last cell.
     out: FlexTensor,
@@ -49,42 +49,51 @@ pub(super) struct Saved {
     extra: Vec<f32>,
 }
 
-impl Recurrent {
-    fn run(&self, inputs: Vec<FlexTensor>) -> (FlexTensor, Saved) {
+impl FusedRecurrent {
+    fn run(&self, inputs: Vec<FlexTensor>) -> (FlexTensor, SavedRecurrence) {
         let inputs: Vec<FlexTensor> = inputs.into_iter().map(dense).collect();
         let [steps, batch, width] = shape(&inputs[0]);
         let [_, hidden] = shape(&inputs[4]);
-        let s = Sizes { steps, batch, inputs: width, hidden, gates: self.0.gates() };
+        let s = RecurrentSizes { steps, batch, inputs: width, hidden, gates: self.0.gates() };
         let [x, w, r, b, h] = [0, 1, 2, 3, 4].map(|i| values(&inputs[i]));
 
         // From the inputs of all steps at once. The second bias joins it unless a GRU's reset comes in between.
         let (wb, rb) = b.split_at(s.width());
-        let late =
-            if matches!(self.0, Cell::Gru { linear_before_reset: true }) { 2 * hidden } else { s.width() };
+        let late = if matches!(self.0, RecurrentCell::Gru { linear_before_reset: true }) {
+            2 * hidden
+        } else {
+            s.width()
+        };
         let bias: Vec<f32> = (0..s.width()).map(|i| if i < late { wb[i] + rb[i] } else { wb[i] }).collect();
         let mut gates = bias.repeat(steps * batch);
-        let weights = Matrix::dense(w, s.width(), s.inputs).transposed();
-        multiply(&mut gates, s.width(), Matrix::dense(x, steps * batch, s.inputs), weights, Into::Add);
+        let weights = MatrixView::dense(w, s.width(), s.inputs).transposed();
+        multiply(
+            &mut gates,
+            s.width(),
+            MatrixView::dense(x, steps * batch, s.inputs),
+            weights,
+            WriteMode::Add,
+        );
 
         let mut extra = Vec::new();
         let mut out = Vec::with_capacity((steps + 1) * s.state());
         match self.0 {
-            Cell::Elman(activation) => {
+            RecurrentCell::Elman(activation) => {
                 for step in 0..steps {
                     let (before, now) = gates.split_at_mut(step * s.step());
                     let last = if step == 0 { h } else { &before[(step - 1) * s.step()..] };
                     let now = &mut now[..s.step()];
                     recur(s, now, last, r);
                     match activation {
-                        Activation::Tanh => tanh_all(now),
-                        Activation::Sigmoid => sigmoid_all(now),
-                        Activation::Relu => now.iter_mut().for_each(|x| *x = x.max(0.0)),
+                        CellActivation::Tanh => tanh_all(now),
+                        CellActivation::Sigmoid => sigmoid_all(now),
+                        CellActivation::Relu => now.iter_mut().for_each(|x| *x = x.max(0.0)),
                     }
                 }
                 out = gates;
                 gates = Vec::new();
             }
-            Cell::Lstm => {
+            RecurrentCell::Lstm => {
                 let mut cell = values(&inputs[5]).to_vec();
                 for step in 0..steps {
                     let now = &mut gates[step * s.step()..(step + 1) * s.step()];
@@ -109,26 +118,26 @@ impl Recurrent {
                 }
                 out.extend_from_slice(&cell);
             }
-            Cell::Gru { linear_before_reset } => {
+            RecurrentCell::Gru { linear_before_reset } => {
                 for step in 0..steps {
                     let now = &mut gates[step * s.step()..(step + 1) * s.step()];
                     let last = if step == 0 { h } else { &out[(step - 1) * s.state()..] };
                     let last = last[..s.state()].to_vec();
                     // The candidate's part comes after the reset gate is known.
                     let (zr, n) = r.split_at(2 * hidden * hidden);
-                    let states = Matrix::dense(&last, batch, hidden);
+                    let states = MatrixView::dense(&last, batch, hidden);
                     multiply(
                         now,
                         s.width(),
                         states,
-                        Matrix::dense(zr, 2 * hidden, hidden).transposed(),
-                        Into::Add,
+                        MatrixView::dense(zr, 2 * hidden, hidden).transposed(),
+                        WriteMode::Add,
                     );
                     let mut kept =
                         if linear_before_reset { rb[2 * hidden..].repeat(batch) } else { last.clone() };
-                    let n = Matrix::dense(n, hidden, hidden).transposed();
+                    let n = MatrixView::dense(n, hidden, hidden).transposed();
                     if linear_before_reset {
-                        multiply(&mut kept, hidden, states, n, Into::Add);
+                        multiply(&mut kept, hidden, states, n, WriteMode::Add);
                     }
                     for (row, kept) in now.chunks_exact_mut(s.width()).zip(kept.chunks_exact_mut(hidden)) {
                         let (zr, candidate) = row.split_at_mut(2 * hidden);
@@ -144,9 +153,9 @@ impl Recurrent {
                         multiply(
                             &mut now[2 * hidden..],
                             s.width(),
-                            Matrix::dense(&kept, batch, hidden),
+                            MatrixView::dense(&kept, batch, hidden),
                             n,
-                            Into::Add,
+                            WriteMode::Add,
                         );
                     }
                     for (row, last) in now.chunks_exact_mut(s.width()).zip(last.chunks_exact(hidden)) {
@@ -158,23 +167,23 @@ impl Recurrent {
                 }
             }
         }
-        let out = tensor(out, &[steps + usize::from(self.0 == Cell::Lstm), batch, hidden]);
-        (out.clone(), Saved { sizes: s, inputs, out, gates, extra })
+        let out = tensor(out, &[steps + usize::from(self.0 == RecurrentCell::Lstm), batch, hidden]);
+        (out.clone(), SavedRecurrence { sizes: s, inputs, out, gates, extra })
     }
 
-    fn differentiate(&self, saved: Saved, gradient: FlexTensor) -> Vec<FlexTensor> {
-        let Saved { sizes: s, inputs, out, gates, extra } = saved;
+    fn differentiate(&self, saved: SavedRecurrence, gradient: FlexTensor) -> Vec<FlexTensor> {
+        let SavedRecurrence { sizes: s, inputs, out, gates, extra } = saved;
         let gradient = dense(gradient);
         let (slopes, out) = (values(&gradient), values(&out));
         let [x, w, r, _, h] = [0, 1, 2, 3, 4].map(|i| values(&inputs[i]));
         let hidden = s.hidden;
-        let recurrent = Matrix::dense(r, s.width(), hidden);
+        let recurrent = MatrixView::dense(r, s.width(), hidden);
         let state = |step: usize| &out[step * s.state()..(step + 1) * s.state()];
         let before = |step: usize| if step == 0 { h } else { state(step - 1) };
 
         // Slopes of the gates before their nonlinearity, as the inputs and as the states see them.
         let mut from_x = vec![0.0f32; s.steps * s.step()];
-        let reset_after = matches!(self.0, Cell::Gru { linear_before_reset: true });
+        let reset_after = matches!(self.0, RecurrentCell::Gru { linear_before_reset: true });
         let mut from_h = vec![0.0f32; if reset_after { from_x.len() } else { 0 }];
         let mut carry = vec![0.0f32; s.state()];
         let mut cell_carry: Vec<f32> = slopes[s.steps * s.state()..].to_vec();
@@ -183,11 +192,11 @@ impl Recurrent {
             carry.iter_mut().zip(&slopes[step * s.state()..]).for_each(|(sum, slope)| *sum += slope);
             let last = before(step);
             match self.0 {
-                Cell::Elman(activation) => {
+                RecurrentCell::Elman(activation) => {
                     let derivative = |y: f32| match activation {
-                        Activation::Tanh => 1.0 - y * y,
-                        Activation::Sigmoid => y * (1.0 - y),
-                        Activation::Relu => f32::from(y > 0.0),
+                        CellActivation::Tanh => 1.0 - y * y,
+                        CellActivation::Sigmoid => y * (1.0 - y),
+                        CellActivation::Relu => f32::from(y > 0.0),
                     };
                     for ((to, slope), y) in now.iter_mut().zip(&carry).zip(state(step)) {
                         *to = slope * derivative(*y);
@@ -195,12 +204,12 @@ impl Recurrent {
                     multiply(
                         &mut carry,
                         hidden,
-                        Matrix::dense(now, s.batch, s.width()),
+                        MatrixView::dense(now, s.batch, s.width()),
                         recurrent,
-                        Into::Replace,
+                        WriteMode::Replace,
                     );
                 }
-                Cell::Lstm => {
+                RecurrentCell::Lstm => {
                     let cells = &extra[step * s.state()..(step + 1) * s.state()];
                     let old = if step == 0 { values(&inputs[5]) } else { &extra[(step - 1) * s.state()..] };
                     let gates = &gates[step * s.step()..(step + 1) * s.step()];
@@ -224,12 +233,12 @@ impl Recurrent {
                     multiply(
                         &mut carry,
                         hidden,
-                        Matrix::dense(now, s.batch, s.width()),
+                        MatrixView::dense(now, s.batch, s.width()),
                         recurrent,
-                        Into::Replace,
+                        WriteMode::Replace,
                     );
                 }
-                Cell::Gru { linear_before_reset } => {
+                RecurrentCell::Gru { linear_before_reset } => {
                     let kept = &extra[step * s.state()..(step + 1) * s.state()];
                     let gates = &gates[step * s.step()..(step + 1) * s.step()];
                     let mut direct = vec![0.0f32; s.state()];
@@ -262,20 +271,20 @@ impl Recurrent {
                         multiply(
                             &mut direct,
                             hidden,
-                            Matrix::dense(states, s.batch, s.width()),
+                            MatrixView::dense(states, s.batch, s.width()),
                             recurrent,
-                            Into::Add,
+                            WriteMode::Add,
                         );
                     } else {
                         let (zr, n) = r.split_at(2 * hidden * hidden);
                         let mut product = vec![0.0; s.state()];
-                        let candidates = Matrix::strided(&now[2 * hidden..], s.batch, hidden, s.width());
+                        let candidates = MatrixView::strided(&now[2 * hidden..], s.batch, hidden, s.width());
                         multiply(
                             &mut product,
                             hidden,
                             candidates,
-                            Matrix::dense(n, hidden, hidden),
-                            Into::Replace,
+                            MatrixView::dense(n, hidden, hidden),
+                            WriteMode::Replace,
                         );
                         for sample in 0..s.batch {
                             for j in 0..hidden {
@@ -286,8 +295,14 @@ impl Recurrent {
                                 direct[place] += product[place] * reset;
                             }
                         }
-                        let both = Matrix::strided(now, s.batch, 2 * hidden, s.width());
-                        multiply(&mut direct, hidden, both, Matrix::dense(zr, 2 * hidden, hidden), Into::Add);
+                        let both = MatrixView::strided(now, s.batch, 2 * hidden, s.width());
+                        multiply(
+                            &mut direct,
+                            hidden,
+                            both,
+                            MatrixView::dense(zr, 2 * hidden, hidden),
+                            WriteMode::Add,
+                        );
                     }
                     carry = direct;
                 }
@@ -295,17 +310,23 @@ impl Recurrent {
         }
 
         let rows = s.steps * s.batch;
-        let slopes_x = Matrix::dense(&from_x, rows, s.width());
-        let slopes_h = if reset_after { Matrix::dense(&from_h, rows, s.width()) } else { slopes_x };
+        let slopes_x = MatrixView::dense(&from_x, rows, s.width());
+        let slopes_h = if reset_after { MatrixView::dense(&from_h, rows, s.width()) } else { slopes_x };
         let mut x_gradient = vec![0.0; rows * s.inputs];
-        multiply(&mut x_gradient, s.inputs, slopes_x, Matrix::dense(w, s.width(), s.inputs), Into::Replace);
+        multiply(
+            &mut x_gradient,
+            s.inputs,
+            slopes_x,
+            MatrixView::dense(w, s.width(), s.inputs),
+            WriteMode::Replace,
+        );
         let mut w_gradient = vec![0.0; s.width() * s.inputs];
         multiply(
             &mut w_gradient,
             s.inputs,
             slopes_x.transposed(),
-            Matrix::dense(x, rows, s.inputs),
-            Into::Replace,
+            MatrixView::dense(x, rows, s.inputs),
+            WriteMode::Replace,
         );
 
         let states = [h, &out[..(s.steps - 1) * s.state()]].concat();
@@ -314,14 +335,20 @@ impl Recurrent {
             &mut r_gradient,
             hidden,
             slopes_h.transposed(),
-            Matrix::dense(&states, rows, hidden),
-            Into::Replace,
+            MatrixView::dense(&states, rows, hidden),
+            WriteMode::Replace,
         );
-        if matches!(self.0, Cell::Gru { linear_before_reset: false }) {
+        if matches!(self.0, RecurrentCell::Gru { linear_before_reset: false }) {
             // The candidate saw the states after the reset.
-            let candidates = Matrix::strided(&from_x[2 * hidden..], rows, hidden, s.width());
+            let candidates = MatrixView::strided(&from_x[2 * hidden..], rows, hidden, s.width());
             let to = &mut r_gradient[2 * hidden * hidden..];
-            multiply(to, hidden, candidates.transposed(), Matrix::dense(&extra, rows, hidden), Into::Replace);
+            multiply(
+                to,
+                hidden,
+                candidates.transposed(),
+                MatrixView::dense(&extra, rows, hidden),
+                WriteMode::Replace,
+            );
         }
         let mut b_gradient = columns(&from_x, s.width());
         b_gradient.extend(columns(slopes_h.data, s.width()));
@@ -333,7 +360,7 @@ impl Recurrent {
             tensor(b_gradient, &[2 * s.width()]),
             tensor(carry, &[s.batch, hidden]),
         ];
-        if self.0 == Cell::Lstm {
+        if self.0 == RecurrentCell::Lstm {
             gradients.push(tensor(cell_carry, &[s.batch, hidden]));
         }
         gradients
@@ -341,9 +368,15 @@ impl Recurrent {
 }
 
 /// Adds what the last states contribute to the gates.
-fn recur(s: Sizes, gates: &mut [f32], last: &[f32], r: &[f32]) {
-    let states = Matrix::dense(last, s.batch, s.hidden);
-    multiply(gates, s.width(), states, Matrix::dense(r, s.width(), s.hidden).transposed(), Into::Add);
+fn recur(s: RecurrentSizes, gates: &mut [f32], last: &[f32], r: &[f32]) {
+    let states = MatrixView::dense(last, s.batch, s.hidden);
+    multiply(
+        gates,
+        s.width(),
+        states,
+        MatrixView::dense(r, s.width(), s.hidden).transposed(),
+        WriteMode::Add,
+    );
 }
 
 fn columns(rows: &[f32], width: usize) -> Vec<f32> {
@@ -354,14 +387,19 @@ fn columns(rows: &[f32], width: usize) -> Vec<f32> {
     sums
 }
 
-impl<const N: usize> Fused<N> for Recurrent {
-    type Saved = Saved;
+impl<const N: usize> FusedKernel<N> for FusedRecurrent {
+    type Saved = SavedRecurrence;
 
-    fn forward(&self, inputs: [FlexTensor; N]) -> (FlexTensor, Saved) {
+    fn forward(&self, inputs: [FlexTensor; N]) -> (FlexTensor, SavedRecurrence) {
         self.run(inputs.into())
     }
 
-    fn backward(&self, saved: Saved, gradient: FlexTensor, _: [bool; N]) -> [Option<FlexTensor>; N] {
+    fn backward(
+        &self,
+        saved: SavedRecurrence,
+        gradient: FlexTensor,
+        _: [bool; N],
+    ) -> [Option<FlexTensor>; N] {
         let mut gradients = self.differentiate(saved, gradient).into_iter();
         std::array::from_fn(|_| gradients.next())
     }

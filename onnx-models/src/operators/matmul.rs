@@ -2,23 +2,24 @@
 
 use crate::error::{NodeResult, shapes};
 use crate::kernel::{self, Kernel};
-use crate::lower::{Float, Known, Node};
-use crate::ops::broadcast;
-use crate::reader::Reader;
+use crate::lower::NodeLowering;
+use crate::lowered_value::{LoweredFloat, LoweredValue};
+use crate::node_reader::NodeReader;
+use crate::operators::broadcast;
 
 /// α·A'·B' + β·C, where ' transposes if asked to.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Gemm {
+pub(crate) struct GemmOp {
     alpha: f32,
     beta: f32,
     transpose_a: bool,
     transpose_b: bool,
 }
 
-impl Gemm {
-    pub(crate) fn parse(reader: &Reader<'_>) -> NodeResult<Self> {
+impl GemmOp {
+    pub(crate) fn parse(reader: &NodeReader<'_>) -> NodeResult<Self> {
         reader.arity(2..=3, 1..=1)?;
-        Ok(Gemm {
+        Ok(GemmOp {
             alpha: reader.float("alpha", 1.0)?,
             beta: reader.float("beta", 1.0)?,
             transpose_a: reader.flag("transA", false)?,
@@ -26,7 +27,7 @@ impl Gemm {
         })
     }
 
-    pub(crate) fn lower(&self, node: &mut Node<'_, '_>) -> NodeResult<Vec<Known>> {
+    pub(crate) fn lower(&self, node: &mut NodeLowering<'_, '_>) -> NodeResult<Vec<LoweredValue>> {
         let (mut a, mut b, c) = (node.float(0)?, node.float(1)?, node.float_or_none(2)?);
         if a.shape.len() != 2 || b.shape.len() != 2 {
             return shapes(format!("{:?} and {:?} are not matrices", a.shape, b.shape));
@@ -44,7 +45,7 @@ impl Gemm {
             Some(c) if broadcast::shape(&shape, &c.shape).as_ref() != Ok(&shape) => {
                 return shapes(format!("{:?} does not broadcast to {shape:?}", c.shape));
             }
-            Some(c) if self.beta != 1.0 => Some(node.unary(kernel::Unary::MulScalar(self.beta), &c)?),
+            Some(c) if self.beta != 1.0 => Some(node.unary(kernel::UnaryKernel::MulScalar(self.beta), &c)?),
             other => other,
         };
         match c {
@@ -58,10 +59,10 @@ impl Gemm {
                 }
                 let mut out = node.emit(Kernel::MatMul, &[&a, &b], shape)?;
                 if self.alpha != 1.0 {
-                    out = node.unary(kernel::Unary::MulScalar(self.alpha), &out)?;
+                    out = node.unary(kernel::UnaryKernel::MulScalar(self.alpha), &out)?;
                 }
                 if let Some(c) = c {
-                    out = node.binary(kernel::Binary::Add, &out, &c)?;
+                    out = node.binary(kernel::BinaryKernel::Add, &out, &c)?;
                 }
                 Ok(vec![out.into()])
             }
@@ -70,7 +71,7 @@ impl Gemm {
 }
 
 /// numpy's matmul: vectors are promoted, leading dimensions broadcast.
-pub(crate) fn lower(node: &mut Node<'_, '_>) -> NodeResult<Vec<Known>> {
+pub(crate) fn lower(node: &mut NodeLowering<'_, '_>) -> NodeResult<Vec<LoweredValue>> {
     let (a, b) = (node.float(0)?, node.float(1)?);
     if a.shape.is_empty() || b.shape.is_empty() {
         return shapes("a scalar has no matrix product");
@@ -93,7 +94,7 @@ pub(crate) fn lower(node: &mut Node<'_, '_>) -> NodeResult<Vec<Known>> {
     Ok(vec![out.into()])
 }
 
-fn product(node: &mut Node<'_, '_>, a: &Float, b: &Float) -> NodeResult<Float> {
+fn product(node: &mut NodeLowering<'_, '_>, a: &LoweredFloat, b: &LoweredFloat) -> NodeResult<LoweredFloat> {
     let (ra, rb) = (a.shape.len(), b.shape.len());
     let (m, k, n) = (a.shape[ra - 2], a.shape[ra - 1], b.shape[rb - 1]);
     if k != b.shape[rb - 2] {

@@ -1,8 +1,9 @@
 //! Operands of different shapes made to fit, numpy's way: dimensions align from the right, and size 1 stretches.
 
-use crate::error::{NodeError, NodeResult, shapes};
+use crate::error::{GraphNodeError, NodeResult, shapes};
 use crate::kernel::{self, Kernel};
-use crate::lower::{Float, Ints, Node};
+use crate::lower::NodeLowering;
+use crate::lowered_value::{FoldedInts, LoweredFloat};
 
 /// The shape that two shapes broadcast to.
 pub(crate) fn shape(a: &[usize], b: &[usize]) -> NodeResult<Vec<usize>> {
@@ -18,10 +19,14 @@ pub(crate) fn shape(a: &[usize], b: &[usize]) -> NodeResult<Vec<usize>> {
 }
 
 /// An element-wise operation on integers, with broadcasting; `None` is an overflow or a division by zero.
-pub(crate) fn integers(a: &Ints, b: &Ints, f: impl Fn(i64, i64) -> Option<i64>) -> NodeResult<Ints> {
+pub(crate) fn integers(
+    a: &FoldedInts,
+    b: &FoldedInts,
+    f: impl Fn(i64, i64) -> Option<i64>,
+) -> NodeResult<FoldedInts> {
     let shape = shape(&a.shape, &b.shape)?;
-    let elements = Ints::filled(shape.clone(), 0)?.data.len();
-    let index = |ints: &Ints, mut flat: usize| {
+    let elements = FoldedInts::filled(shape.clone(), 0)?.data.len();
+    let index = |ints: &FoldedInts, mut flat: usize| {
         let (mut offset, mut stride) = (0, 1);
         for i in 0..shape.len() {
             let place = shape.len() - 1 - i;
@@ -39,20 +44,25 @@ pub(crate) fn integers(a: &Ints, b: &Ints, f: impl Fn(i64, i64) -> Option<i64>) 
     let value = |i| f(a.data[index(a, i)], b.data[index(b, i)]);
     let data = (0..elements).map(value).collect::<Option<Vec<_>>>();
     let data =
-        data.ok_or_else(|| NodeError::Shapes("an integer overflows or is divided by zero".to_owned()))?;
-    Ints::new(shape, data)
+        data.ok_or_else(|| GraphNodeError::Shapes("an integer overflows or is divided by zero".to_owned()))?;
+    FoldedInts::new(shape, data)
 }
 
-impl Node<'_, '_> {
+impl NodeLowering<'_, '_> {
     /// An element-wise operation on operands of any ranks that broadcast.
-    pub(crate) fn binary(&mut self, kernel: kernel::Binary, a: &Float, b: &Float) -> NodeResult<Float> {
+    pub(crate) fn binary(
+        &mut self,
+        kernel: kernel::BinaryKernel,
+        a: &LoweredFloat,
+        b: &LoweredFloat,
+    ) -> NodeResult<LoweredFloat> {
         let shape = shape(&a.shape, &b.shape)?;
         let (a, b) = (self.raise(a, shape.len())?, self.raise(b, shape.len())?);
         self.emit(Kernel::Binary(kernel), &[&a, &b], shape)
     }
 
     /// Leading dimensions of size 1 until the rank is reached.
-    pub(crate) fn raise(&mut self, x: &Float, rank: usize) -> NodeResult<Float> {
+    pub(crate) fn raise(&mut self, x: &LoweredFloat, rank: usize) -> NodeResult<LoweredFloat> {
         if x.shape.len() >= rank {
             return Ok(x.clone());
         }

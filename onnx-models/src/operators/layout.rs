@@ -1,14 +1,15 @@
 //! Operators that move values without computing: on floats they become views and copies, on integers they are folded.
 
-use crate::error::{NodeError, NodeResult, shapes};
+use crate::error::{GraphNodeError, NodeResult, shapes};
 use crate::kernel::Kernel;
-use crate::lower::{Float, Ints, Known, Node};
-use crate::ops::axis;
-use crate::ops::broadcast;
-use crate::reader::{Reader, refuse};
+use crate::lower::NodeLowering;
+use crate::lowered_value::{FoldedInts, LoweredFloat, LoweredValue};
+use crate::node_reader::{NodeReader, refuse};
+use crate::operators::axis;
+use crate::operators::broadcast;
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Layout {
+pub(crate) enum LayoutOp {
     Identity,
     Flatten { axis: i64 },
     Reshape { allow_zero: bool },
@@ -22,8 +23,8 @@ pub(crate) enum Layout {
     Expand,
 }
 
-impl Layout {
-    pub(crate) fn parse(reader: &Reader<'_>) -> NodeResult<Self> {
+impl LayoutOp {
+    pub(crate) fn parse(reader: &NodeReader<'_>) -> NodeResult<Self> {
         let axes = |max| {
             if reader.opset >= 13 {
                 reader.arity(1..=max, 1..=1)?;
@@ -35,36 +36,36 @@ impl Layout {
         match reader.operator() {
             "Identity" => {
                 reader.arity(1..=1, 1..=1)?;
-                Ok(Layout::Identity)
+                Ok(LayoutOp::Identity)
             }
             "Flatten" => {
                 reader.arity(1..=1, 1..=1)?;
-                Ok(Layout::Flatten { axis: reader.int("axis")?.unwrap_or(1) })
+                Ok(LayoutOp::Flatten { axis: reader.int("axis")?.unwrap_or(1) })
             }
             "Reshape" => {
                 reader.arity(2..=2, 1..=1)?;
-                Ok(Layout::Reshape { allow_zero: reader.flag("allowzero", false)? })
+                Ok(LayoutOp::Reshape { allow_zero: reader.flag("allowzero", false)? })
             }
             "Transpose" => {
                 reader.arity(1..=1, 1..=1)?;
-                Ok(Layout::Transpose { perm: reader.ints("perm")?.map(<[i64]>::to_vec) })
+                Ok(LayoutOp::Transpose { perm: reader.ints("perm")?.map(<[i64]>::to_vec) })
             }
-            "Squeeze" => Ok(Layout::Squeeze { axes: axes(2)? }),
-            "Unsqueeze" => Ok(Layout::Unsqueeze { axes: axes(2)? }),
+            "Squeeze" => Ok(LayoutOp::Squeeze { axes: axes(2)? }),
+            "Unsqueeze" => Ok(LayoutOp::Unsqueeze { axes: axes(2)? }),
             "Concat" => {
                 reader.arity(1..=usize::MAX, 1..=1)?;
                 match reader.int("axis")? {
-                    Some(axis) => Ok(Layout::Concat { axis }),
+                    Some(axis) => Ok(LayoutOp::Concat { axis }),
                     None => refuse("axis", "is missing"),
                 }
             }
             "Slice" => {
                 reader.arity(3..=5, 1..=1)?;
-                Ok(Layout::Slice)
+                Ok(LayoutOp::Slice)
             }
             "Gather" => {
                 reader.arity(2..=2, 1..=1)?;
-                Ok(Layout::Gather { axis: reader.int("axis")?.unwrap_or(0) })
+                Ok(LayoutOp::Gather { axis: reader.int("axis")?.unwrap_or(0) })
             }
             "Split" => {
                 let as_input = reader.opset >= 13;
@@ -78,7 +79,7 @@ impl Layout {
                         format!("{parts}, but the node has {} outputs", reader.outputs()),
                     );
                 }
-                Ok(Layout::Split {
+                Ok(LayoutOp::Split {
                     axis: reader.int("axis")?.unwrap_or(0),
                     sizes: if as_input { None } else { reader.ints("split")?.map(<[i64]>::to_vec) },
                     parts: reader.outputs(),
@@ -86,28 +87,28 @@ impl Layout {
             }
             _ => {
                 reader.arity(2..=2, 1..=1)?;
-                Ok(Layout::Expand)
+                Ok(LayoutOp::Expand)
             }
         }
     }
 
-    pub(crate) fn lower(&self, node: &mut Node<'_, '_>) -> NodeResult<Vec<Known>> {
+    pub(crate) fn lower(&self, node: &mut NodeLowering<'_, '_>) -> NodeResult<Vec<LoweredValue>> {
         let x = node.known(0)?.clone();
         let shape = x.shape().to_vec();
         let rank = shape.len();
         match self {
-            Layout::Identity => Ok(vec![x]),
-            Layout::Flatten { axis: a } => {
+            LayoutOp::Identity => Ok(vec![x]),
+            LayoutOp::Flatten { axis: a } => {
                 // The axis may equal the rank: everything is one row... of one column each.
                 let a = if *a == rank as i64 { rank } else { axis(*a, rank)? };
                 let matrix = vec![shape[..a].iter().product(), shape[a..].iter().product()];
                 Ok(vec![node.reshaped(&x, matrix)?])
             }
-            Layout::Reshape { allow_zero } => {
+            LayoutOp::Reshape { allow_zero } => {
                 let wanted = node.ints(1)?;
                 Ok(vec![node.reshaped(&x, resolve(&shape, &wanted.data, *allow_zero)?)?])
             }
-            Layout::Squeeze { axes } => {
+            LayoutOp::Squeeze { axes } => {
                 let axes = match node.axes(axes, rank)? {
                     Some(axes) => axes,
                     None => (0..rank).filter(|&i| shape[i] == 1).collect(),
@@ -118,7 +119,7 @@ impl Layout {
                 let kept = (0..rank).filter(|i| !axes.contains(i)).map(|i| shape[i]).collect();
                 Ok(vec![node.reshaped(&x, kept)?])
             }
-            Layout::Unsqueeze { axes } => {
+            LayoutOp::Unsqueeze { axes } => {
                 let count = match axes {
                     Some(axes) => axes.len(),
                     None => node.ints(1)?.data.len(),
@@ -132,7 +133,7 @@ impl Layout {
                     (0..rank + count).map(|i| if axes.contains(&i) { 1 } else { *old.next().unwrap_or(&1) });
                 Ok(vec![node.reshaped(&x, raised.collect())?])
             }
-            Layout::Transpose { perm } => {
+            LayoutOp::Transpose { perm } => {
                 let perm = match perm {
                     None => (0..rank).rev().collect(),
                     Some(perm) => {
@@ -146,14 +147,14 @@ impl Layout {
                     }
                 };
                 match &x {
-                    Known::Float(x) => Ok(vec![node.permute(x, perm)?.into()]),
-                    Known::Int(x) if rank < 2 => Ok(vec![x.clone().into()]),
-                    Known::Int(_) => shapes("transposing integers is not supported"),
+                    LoweredValue::Float(x) => Ok(vec![node.permute(x, perm)?.into()]),
+                    LoweredValue::Int(x) if rank < 2 => Ok(vec![x.clone().into()]),
+                    LoweredValue::Int(_) => shapes("transposing integers is not supported"),
                 }
             }
-            Layout::Concat { axis: a } => concat(node, *a),
-            Layout::Slice => slice(node, x),
-            Layout::Gather { axis: a } => {
+            LayoutOp::Concat { axis: a } => concat(node, *a),
+            LayoutOp::Slice => slice(node, x),
+            LayoutOp::Gather { axis: a } => {
                 let indices = node.ints(1)?;
                 let a = axis(*a, rank)?;
                 let size = shape[a];
@@ -168,7 +169,7 @@ impl Layout {
                 let selected = node.select(&x, a, flat)?;
                 Ok(vec![node.reshaped(&selected, wanted)?])
             }
-            Layout::Split { axis: a, sizes, parts } => {
+            LayoutOp::Split { axis: a, sizes, parts } => {
                 let a = axis(*a, rank)?;
                 let sizes = match sizes {
                     Some(sizes) => Some(sizes.clone()),
@@ -199,19 +200,19 @@ impl Layout {
                 };
                 sizes.into_iter().map(part).collect()
             }
-            Layout::Expand => {
+            LayoutOp::Expand => {
                 let wanted = sizes(&node.ints(1)?.data)?;
                 let target = broadcast::shape(&shape, &wanted)?;
                 match &x {
-                    Known::Float(x) if x.shape == target => Ok(vec![x.clone().into()]),
-                    Known::Float(x) => {
+                    LoweredValue::Float(x) if x.shape == target => Ok(vec![x.clone().into()]),
+                    LoweredValue::Float(x) => {
                         let raised = node.raise(x, target.len())?;
                         let mut out = node.emit(Kernel::Expand(target.clone()), &[&raised], target)?;
                         out.constant = None;
                         Ok(vec![out.into()])
                     }
-                    Known::Int(x) => {
-                        let ones = Ints::filled(target, 1)?;
+                    LoweredValue::Int(x) => {
+                        let ones = FoldedInts::filled(target, 1)?;
                         Ok(vec![broadcast::integers(x, &ones, |a, _| Some(a))?.into()])
                     }
                 }
@@ -222,13 +223,14 @@ impl Layout {
 
 /// Sizes that must not be negative.
 pub(crate) fn sizes(values: &[i64]) -> NodeResult<Vec<usize>> {
-    let size = |&v: &i64| usize::try_from(v).map_err(|_| NodeError::Shapes(format!("a dimension of {v}")));
+    let size =
+        |&v: &i64| usize::try_from(v).map_err(|_| GraphNodeError::Shapes(format!("a dimension of {v}")));
     values.iter().map(size).collect()
 }
 
 /// The shape a Reshape asks for: −1 is what is left, 0 copies unless zeros are allowed.
 fn resolve(shape: &[usize], wanted: &[i64], allow_zero: bool) -> NodeResult<Vec<usize>> {
-    let fail = || NodeError::Shapes(format!("{shape:?} cannot be reshaped to {wanted:?}"));
+    let fail = || GraphNodeError::Shapes(format!("{shape:?} cannot be reshaped to {wanted:?}"));
     let mut target = Vec::with_capacity(wanted.len());
     let mut free = None;
     for (i, &size) in wanted.iter().enumerate() {
@@ -252,7 +254,7 @@ fn resolve(shape: &[usize], wanted: &[i64], allow_zero: bool) -> NodeResult<Vec<
     }
 }
 
-fn concat(node: &mut Node<'_, '_>, a: i64) -> NodeResult<Vec<Known>> {
+fn concat(node: &mut NodeLowering<'_, '_>, a: i64) -> NodeResult<Vec<LoweredValue>> {
     let parts = (0..node.inputs()).map(|i| node.known(i).cloned()).collect::<NodeResult<Vec<_>>>()?;
     let first = parts[0].shape().to_vec();
     let a = axis(a, first.len())?;
@@ -267,25 +269,25 @@ fn concat(node: &mut Node<'_, '_>, a: i64) -> NodeResult<Vec<Known>> {
             _ => return shapes(format!("{:?} does not continue {first:?} along {a}", part.shape())),
         }
     }
-    if let Known::Int(_) = &parts[0] {
+    if let LoweredValue::Int(_) = &parts[0] {
         if first.len() != 1 {
             return shapes("integers are concatenated as lists only");
         }
         let data = parts.iter().flat_map(|part| match part {
-            Known::Int(ints) => ints.data.clone(),
-            Known::Float(_) => vec![],
+            LoweredValue::Int(ints) => ints.data.clone(),
+            LoweredValue::Float(_) => vec![],
         });
-        return Ok(vec![Ints::new(shape, data.collect())?.into()]);
+        return Ok(vec![FoldedInts::new(shape, data.collect())?.into()]);
     }
-    let floats: Vec<Float> = parts.iter().filter_map(|part| part.as_float().cloned()).collect();
-    let operands: Vec<&Float> = floats.iter().collect();
+    let floats: Vec<LoweredFloat> = parts.iter().filter_map(|part| part.as_float().cloned()).collect();
+    let operands: Vec<&LoweredFloat> = floats.iter().collect();
     match operands.as_slice() {
-        [only] => Ok(vec![Known::Float((*only).clone())]),
+        [only] => Ok(vec![LoweredValue::Float((*only).clone())]),
         operands => Ok(vec![node.emit(Kernel::Concat(a), operands, shape)?.into()]),
     }
 }
 
-fn slice(node: &mut Node<'_, '_>, x: Known) -> NodeResult<Vec<Known>> {
+fn slice(node: &mut NodeLowering<'_, '_>, x: LoweredValue) -> NodeResult<Vec<LoweredValue>> {
     let rank = x.shape().len();
     let (starts, ends) = (node.ints(1)?.data, node.ints(2)?.data);
     let axes = match node.ints_or_none(3)? {
@@ -319,7 +321,7 @@ fn slice(node: &mut Node<'_, '_>, x: Known) -> NodeResult<Vec<Known>> {
     Ok(vec![out])
 }
 
-impl Node<'_, '_> {
+impl NodeLowering<'_, '_> {
     /// Axes of an attribute or of input 1, sorted; none if neither is given.
     fn axes(&self, attribute: &Option<Vec<i64>>, rank: usize) -> NodeResult<Option<Vec<usize>>> {
         let axes = match attribute {
@@ -333,7 +335,7 @@ impl Node<'_, '_> {
         Ok(Some(axes))
     }
 
-    pub(crate) fn permute(&mut self, x: &Float, perm: Vec<usize>) -> NodeResult<Float> {
+    pub(crate) fn permute(&mut self, x: &LoweredFloat, perm: Vec<usize>) -> NodeResult<LoweredFloat> {
         if perm.is_sorted() {
             return Ok(x.clone());
         }
@@ -341,19 +343,25 @@ impl Node<'_, '_> {
         self.emit(Kernel::Permute(perm), &[x], shape)
     }
 
-    fn reshaped(&mut self, x: &Known, shape: Vec<usize>) -> NodeResult<Known> {
+    fn reshaped(&mut self, x: &LoweredValue, shape: Vec<usize>) -> NodeResult<LoweredValue> {
         match x {
-            Known::Float(x) => Ok(self.reshape(x, shape)?.into()),
-            Known::Int(x) => Ok(Ints::new(shape, x.data.clone())?.into()),
+            LoweredValue::Float(x) => Ok(self.reshape(x, shape)?.into()),
+            LoweredValue::Int(x) => Ok(FoldedInts::new(shape, x.data.clone())?.into()),
         }
     }
 
     /// `start..end` along one axis.
-    pub(crate) fn range(&mut self, x: &Known, axis: usize, start: usize, end: usize) -> NodeResult<Known> {
+    pub(crate) fn range(
+        &mut self,
+        x: &LoweredValue,
+        axis: usize,
+        start: usize,
+        end: usize,
+    ) -> NodeResult<LoweredValue> {
         match x {
-            Known::Int(_) => self.select(x, axis, (start..end).collect()),
-            Known::Float(x) if start == 0 && end == x.shape[axis] => Ok(x.clone().into()),
-            Known::Float(x) => {
+            LoweredValue::Int(_) => self.select(x, axis, (start..end).collect()),
+            LoweredValue::Float(x) if start == 0 && end == x.shape[axis] => Ok(x.clone().into()),
+            LoweredValue::Float(x) => {
                 let mut shape = x.shape.clone();
                 shape[axis] = end - start;
                 Ok(self.emit(Kernel::Slice { axis, start, end }, &[x], shape)?.into())
@@ -362,19 +370,19 @@ impl Node<'_, '_> {
     }
 
     /// Some indices along one axis.
-    fn select(&mut self, x: &Known, axis: usize, indices: Vec<usize>) -> NodeResult<Known> {
+    fn select(&mut self, x: &LoweredValue, axis: usize, indices: Vec<usize>) -> NodeResult<LoweredValue> {
         let mut shape = x.shape().to_vec();
         let size = std::mem::replace(&mut shape[axis], indices.len());
         match x {
-            Known::Float(x) => Ok(self.emit(Kernel::Select { axis, indices }, &[x], shape)?.into()),
-            Known::Int(x) => {
+            LoweredValue::Float(x) => Ok(self.emit(Kernel::Select { axis, indices }, &[x], shape)?.into()),
+            LoweredValue::Int(x) => {
                 let inner: usize = shape[axis + 1..].iter().product();
                 let outer: usize = shape[..axis].iter().product();
                 let at = |o: usize, i: usize| (o * size + i) * inner;
                 let data =
                     (0..outer).flat_map(|o| indices.iter().flat_map(move |&i| at(o, i)..at(o, i) + inner));
                 let data = data.map(|flat| x.data[flat]).collect();
-                Ok(Ints::new(shape, data)?.into())
+                Ok(FoldedInts::new(shape, data)?.into())
             }
         }
     }
