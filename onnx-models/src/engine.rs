@@ -1,4 +1,4 @@
-//! How a backend runs kernels: composed of burn's operations, or fused where it has better.
+//! Backends that run kernels: composed of burn's operations, or fused where the backend implements them.
 
 use burn_autodiff::Autodiff;
 use burn_backend::Backend;
@@ -16,7 +16,7 @@ pub trait Engine: Backend {
         composed::<Self>(kernel, operands)
     }
 
-    /// Runs a kernel and records how to differentiate it.
+    /// Runs a kernel and records its derivative on the tape.
     #[doc(hidden)]
     fn track(kernel: &Kernel, operands: Vec<FloatTensor<Autodiff<Self>>>) -> FloatTensor<Autodiff<Self>> {
         composed::<Autodiff<Self>>(kernel, operands)

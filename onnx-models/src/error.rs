@@ -1,8 +1,8 @@
-//! Why a model cannot be loaded, trained, run or written.
+//! Errors of loading, training, running and exporting a model.
 
 use crate::operators;
 
-/// Everything that can go wrong with a model; each message names the place and the remedy.
+/// An error of a model; each message names the place and the remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum ModelError {
     /// The bytes are not a protobuf message of ONNX's schema.
@@ -43,7 +43,7 @@ pub enum ModelError {
         node: String,
         /// The operator.
         operator: String,
-        /// What is wrong with it.
+        /// The error.
         cause: GraphNodeError,
     },
     /// A tensor whose type, shape and data do not belong together.
@@ -51,7 +51,7 @@ pub enum ModelError {
     Tensor {
         /// The tensor's name.
         name: String,
-        /// What is wrong with it.
+        /// The error.
         cause: TensorError,
     },
     /// The graph as a whole is not one that can be trained.
@@ -119,7 +119,7 @@ pub enum ModelError {
     Inference(String),
 }
 
-/// What is wrong with one node.
+/// An error in one node of the graph.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum GraphNodeError {
     /// An attribute this operator does not have here.
@@ -161,7 +161,7 @@ pub enum GraphNodeError {
     Shapes(String),
 }
 
-/// What is wrong with one tensor.
+/// An error in one tensor.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum TensorError {
     /// An element type that is not implemented.
@@ -178,12 +178,12 @@ pub enum TensorError {
         /// Elements by the shape.
         expected: usize,
     },
-    /// Data kept in another file.
+    /// Data in another file.
     #[error("data outside the file are not supported; save the model with its weights inside")]
     External,
 }
 
-/// What is wrong with the graph.
+/// An error in the graph as a whole.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum GraphError {
     /// No graph in the file.

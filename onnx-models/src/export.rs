@@ -1,4 +1,4 @@
-//! Writing weights back into the file they came from.
+//! The file with other weights in place, or with its weights as inputs.
 
 use std::collections::HashMap;
 

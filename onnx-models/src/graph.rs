@@ -1,4 +1,4 @@
-//! The graph of a file, validated: every name resolved, every operator with its attributes read, every tensor bounded.
+//! The validated graph of a file: every name resolved, every operator with its attributes read, every tensor bounded.
 
 use std::collections::HashMap;
 
@@ -17,12 +17,12 @@ pub(crate) type ValueId = usize;
 pub(crate) struct ModelGraph {
     /// The values' names.
     pub(crate) values: Vec<String>,
-    /// Where each value comes from.
+    /// The source of each value.
     pub(crate) sources: Vec<ValueSource>,
     pub(crate) inputs: Vec<GraphInput>,
     pub(crate) outputs: Vec<ValueId>,
     pub(crate) nodes: Vec<GraphNode>,
-    /// What is trained, in canonical order: see [`order`](crate::order).
+    /// The trainable values in canonical order: see [`order`](crate::order).
     pub(crate) parameters: Vec<TrainableValue>,
 }
 
@@ -30,7 +30,7 @@ pub(crate) struct ModelGraph {
 pub(crate) enum ValueSource {
     Input,
     Constant(FileTensor),
-    /// Trained; the data are kept by the model, not here.
+    /// Trained; the model holds the data.
     Parameter,
     /// Computed by a node, and which output of it.
     Node,
@@ -120,7 +120,7 @@ impl ModelGraph {
         })
     }
 
-    /// Which nodes these values depend on.
+    /// For each node, whether these values depend on it.
     pub(crate) fn needed(&self, outputs: &[ValueId]) -> Vec<bool> {
         let mut values = vec![false; self.values.len()];
         outputs.iter().for_each(|&value| values[value] = true);

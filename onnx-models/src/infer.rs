@@ -15,31 +15,46 @@ use crate::export;
 use crate::model::Model;
 use crate::order::Parameter;
 
-/// Optimised models kept, one for each input shape seen lately.
+/// Prepared models cached, one for each of the latest input shapes.
 const SHAPES_MAX: usize = 8;
 
-/// Runs a model with the weights it was last given.
+/// Predictions of a model with the weights that were set last.
 ///
-/// tract plans the model once for each input shape, with the weights as inputs of the plan, and what follows from them
-/// alone (packed matrices, for the most part) is kept from the first prediction on. Other weights are thus a copy, and
-/// the next prediction packs them.
+/// tract prepares the model once for each input shape, with the weights as inputs of its plan; values that depend on
+/// weights alone (packed matrices, mostly) are cached by the first prediction. So one predictor serves a graph for as
+/// long as it is used: [`set_weights`](Self::set_weights) copies the weights and clears that cache, nothing is optimised
+/// again, and the outputs equal those of a new predictor bit for bit.
+///
+/// ```
+/// use evenhand_models::{LoadOptions, Model, Predictor, shipped};
+///
+/// let model = Model::load(shipped::ELECTRICITY_RNN, &LoadOptions::default())?;
+/// let first = model.initial_weights();
+/// let second: Vec<f32> = first.iter().map(|weight| weight * 0.5).collect();
+/// let mut predictor = Predictor::new(&model, &first)?;
+/// predictor.predict(&[0.5; 8 * 5], &[1, 8, 5])?;
+/// predictor.set_weights(&second)?;
+/// let swapped = predictor.predict(&[0.5; 8 * 5], &[1, 8, 5])?;
+/// assert_eq!(swapped, Predictor::new(&model, &second)?.predict(&[0.5; 8 * 5], &[1, 8, 5])?);
+/// # Ok::<(), evenhand_models::ModelError>(())
+/// ```
 pub struct Predictor {
     model: Model,
     weights: Vec<TValue>,
-    ready: Vec<PreparedModel>,
-    folded: bool,
+    prepared: Vec<PreparedModel>,
+    folds_weights: bool,
 }
 
-/// A model optimised for inputs of one shape.
+/// A model optimised by tract for inputs of one shape.
 struct PreparedModel {
     shape: Vec<usize>,
     plan: Arc<TypedRunnableModel>,
-    /// Whether the weights are inputs of the plan, after the model's own.
-    swappable: bool,
-    /// For each node, whether it depends on nothing but weights.
-    settled: Vec<bool>,
-    /// What these nodes gave with the current weights.
-    kept: Vec<Option<TVec<TValue>>>,
+    /// Whether the weights are inputs of the plan, after those of the model; otherwise they are constants in it.
+    weights_are_inputs: bool,
+    /// For each node of the plan, whether its outputs depend on weights alone.
+    depends_on_weights_only: Vec<bool>,
+    /// The outputs of these nodes with the current weights.
+    cached: Vec<Option<TVec<TValue>>>,
 }
 
 impl Predictor {
@@ -48,19 +63,25 @@ impl Predictor {
         Predictor::build(model, weights, false)
     }
 
-    /// A predictor that lets tract optimise the model anew for any other weights, folding them into the plan: for many
-    /// predictions between few swaps.
+    /// A predictor whose plan holds the weights as constants, so that tract optimises the model again after every swap:
+    /// for many predictions between few swaps.
     pub fn folding(model: &Model, weights: &[f32]) -> Result<Self> {
         Predictor::build(model, weights, true)
     }
 
-    fn build(model: &Model, weights: &[f32], folded: bool) -> Result<Self> {
-        let mut predictor = Predictor { model: model.clone(), weights: vec![], ready: vec![], folded };
+    fn build(model: &Model, weights: &[f32], folds_weights: bool) -> Result<Self> {
+        let mut predictor =
+            Predictor { model: model.clone(), weights: vec![], prepared: vec![], folds_weights };
         predictor.set_weights(weights)?;
         Ok(predictor)
     }
 
-    /// Predicts with other weights from now on.
+    /// The model that is run.
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// Sets the weights of all later predictions; after an error the previous ones stay.
     pub fn set_weights(&mut self, weights: &[f32]) -> Result<()> {
         self.model.inner.check_weights(weights)?;
         let tensor = |p: &Parameter| {
@@ -68,9 +89,9 @@ impl Predictor {
             Tensor::from_shape(&p.shape, values).map(TValue::from).map_err(failed)
         };
         self.weights = self.model.parameters().iter().map(tensor).collect::<Result<_>>()?;
-        self.ready.retain_mut(|ready| {
-            ready.kept.fill(None);
-            ready.swappable
+        self.prepared.retain_mut(|prepared| {
+            prepared.cached.fill(None);
+            prepared.weights_are_inputs
         });
         Ok(())
     }
@@ -80,8 +101,8 @@ impl Predictor {
         self.predict_from(inputs, shape, &mut vec![])
     }
 
-    /// The first output for these inputs, going on from hidden states: they are the model's further inputs, empty for
-    /// zeros, and afterwards its further outputs, so that a stream is predicted piece by piece.
+    /// The first output for these inputs and hidden states: the model's further inputs, empty for zeros. They are
+    /// replaced by its further outputs, so that a stream can be predicted in parts.
     pub fn predict_from(
         &mut self,
         inputs: &[f32],
@@ -101,15 +122,15 @@ impl Predictor {
             let sizes = states.iter().map(Vec::len).collect();
             return Err(ModelError::States { found: sizes, expected: shapes[1..].to_vec() });
         }
-        let place = self.ready(shape, &shapes)?;
+        let place = self.prepare(shape, &shapes)?;
         let given = std::iter::once(inputs).chain(states.iter().map(Vec::as_slice));
         let tensors = given.zip(&shapes).map(|(data, shape)| Ok(Tensor::from_shape(shape, data)?.into()));
         let mut tensors = tensors.collect::<TractResult<TVec<TValue>>>().map_err(failed)?;
-        let ready = &mut self.ready[place];
-        if ready.swappable {
+        let prepared = &mut self.prepared[place];
+        if prepared.weights_are_inputs {
             tensors.extend(self.weights.iter().cloned());
         }
-        let outputs = ready.run(tensors).map_err(failed)?;
+        let outputs = prepared.run(tensors).map_err(failed)?;
         let mut values = outputs.iter().map(|output| {
             let view = output.to_plain_array_view::<f32>().map_err(failed)?;
             Ok(view.iter().copied().collect::<Vec<f32>>())
@@ -122,29 +143,29 @@ impl Predictor {
         Ok(first)
     }
 
-    /// The place of the model optimised for inputs of this shape.
-    fn ready(&mut self, shape: &[usize], shapes: &[Vec<usize>]) -> Result<usize> {
-        if let Some(place) = self.ready.iter().position(|ready| ready.shape == shape) {
+    /// The index of the model prepared for inputs of this shape.
+    fn prepare(&mut self, shape: &[usize], shapes: &[Vec<usize>]) -> Result<usize> {
+        if let Some(place) = self.prepared.iter().position(|prepared| prepared.shape == shape) {
             return Ok(place);
         }
-        // Whatever the trainer refuses never reaches tract.
+        // A graph that cannot be lowered never reaches tract.
         let outputs = self.outputs();
         self.model.inner.plan(shapes, outputs)?;
-        let plan = match self.folded {
+        let plan = match self.folds_weights {
             true => Err(()),
-            // Where an operator wants to know its weights, they are folded in after all.
+            // Some of tract's operators need constant weights.
             false => self.plan(shapes, outputs, true).map_err(drop),
         };
-        let (plan, swappable) = match plan {
+        let (plan, weights_are_inputs) = match plan {
             Ok(plan) => (plan, true),
             Err(()) => (self.plan(shapes, outputs, false).map_err(failed)?, false),
         };
-        if self.ready.len() == SHAPES_MAX {
-            self.ready.remove(0);
+        if self.prepared.len() == SHAPES_MAX {
+            self.prepared.remove(0);
         }
-        let own = if swappable { shapes.len() } else { usize::MAX };
-        self.ready.push(PreparedModel::new(shape.to_vec(), plan, own));
-        Ok(self.ready.len() - 1)
+        let model_inputs = if weights_are_inputs { shapes.len() } else { usize::MAX };
+        self.prepared.push(PreparedModel::new(shape.to_vec(), plan, model_inputs));
+        Ok(self.prepared.len() - 1)
     }
 
     /// All outputs if they can be the next states, otherwise the first.
@@ -161,10 +182,10 @@ impl Predictor {
         &self,
         shapes: &[Vec<usize>],
         outputs: usize,
-        swappable: bool,
+        weights_are_inputs: bool,
     ) -> TractResult<Arc<TypedRunnableModel>> {
         let inner = &self.model.inner;
-        let mut file = match swappable {
+        let mut file = match weights_are_inputs {
             true => export::without(&inner.stripped, inner.parameters()),
             false => {
                 let weights = self.weights.iter().map(|tensor| tensor.to_plain_array_view::<f32>());
@@ -175,7 +196,7 @@ impl Predictor {
         };
         if let Some(graph) = &mut file.graph {
             graph.output.truncate(outputs);
-            // Declared shapes are hints that may be wrong; tract works them out from the input's.
+            // Declared shapes may be wrong; tract infers them from the input's.
             graph.value_info.clear();
             for node in graph.node.iter_mut().filter(|node| node.op_type == "Dropout") {
                 node.input.truncate(1);
@@ -184,7 +205,7 @@ impl Predictor {
         }
         let mut model = onnx().model_for_proto_model(&file)?;
         let parameters = inner.parameters().iter().map(|parameter| &parameter.shape);
-        let inputs = shapes.iter().chain(parameters.filter(|_| swappable));
+        let inputs = shapes.iter().chain(parameters.filter(|_| weights_are_inputs));
         for (index, shape) in inputs.enumerate() {
             model.set_input_fact(index, f32::fact(shape).into())?;
         }
@@ -193,34 +214,40 @@ impl Predictor {
 }
 
 impl PreparedModel {
-    /// `own` is the number of inputs that are not weights.
-    fn new(shape: Vec<usize>, plan: Arc<TypedRunnableModel>, own: usize) -> Self {
+    /// `model_inputs` is the number of inputs that are not weights; `usize::MAX` if none are.
+    fn new(shape: Vec<usize>, plan: Arc<TypedRunnableModel>, model_inputs: usize) -> Self {
         let model = plan.model();
-        let weights: Vec<usize> = model.inputs.iter().skip(own).map(|outlet| outlet.node).collect();
-        let mut settled = vec![false; model.nodes.len()];
+        let weights: Vec<usize> = model.inputs.iter().skip(model_inputs).map(|outlet| outlet.node).collect();
+        let mut weights_only = vec![false; model.nodes.len()];
         let constant = |node: usize| model.nodes[node].op_is::<tract_onnx::tract_core::ops::konst::Const>();
-        weights.iter().for_each(|&node| settled[node] = true);
+        weights.iter().for_each(|&node| weights_only[node] = true);
         for &node in plan.order_without_consts() {
             let inputs = &model.nodes[node].inputs;
-            settled[node] |=
-                !inputs.is_empty() && inputs.iter().all(|input| settled[input.node] || constant(input.node));
+            weights_only[node] |= !inputs.is_empty()
+                && inputs.iter().all(|input| weights_only[input.node] || constant(input.node));
         }
-        // Weights themselves are handed in, and nothing is gained by keeping them.
-        weights.iter().for_each(|&node| settled[node] = false);
-        let kept = vec![None; settled.len()];
-        PreparedModel { shape, swappable: own != usize::MAX, settled, kept, plan }
+        // The weights themselves are inputs of every run.
+        weights.iter().for_each(|&node| weights_only[node] = false);
+        let cached = vec![None; weights_only.len()];
+        PreparedModel {
+            shape,
+            weights_are_inputs: model_inputs != usize::MAX,
+            depends_on_weights_only: weights_only,
+            cached,
+            plan,
+        }
     }
 
     fn run(&mut self, inputs: TVec<TValue>) -> TractResult<TVec<TValue>> {
-        let PreparedModel { settled, kept, plan, .. } = self;
+        let PreparedModel { depends_on_weights_only, cached, plan, .. } = self;
         plan.spawn()?.run_plan_with_eval(inputs, |context, state, node, inputs| {
-            if let Some(values) = &kept[node.id] {
+            if let Some(values) = &cached[node.id] {
                 return Ok(values.clone());
             }
-            let keep = settled[node.id] && state.is_none();
+            let is_cacheable = depends_on_weights_only[node.id] && state.is_none();
             let values = plan::eval(context, state, node, inputs)?;
-            if keep {
-                kept[node.id] = Some(values.clone());
+            if is_cacheable {
+                cached[node.id] = Some(values.clone());
             }
             TractResult::Ok(values)
         })
@@ -231,7 +258,7 @@ fn failed(error: TractError) -> ModelError {
     ModelError::Inference(format!("{error:#}"))
 }
 
-/// tract's operators, with one corrected: its RNN takes every activation for tanh.
+/// tract's operators with a corrected RNN: tract's ignores the activation and always computes tanh.
 fn onnx() -> Onnx {
     let mut onnx = tract_onnx::onnx();
     onnx.op_register.insert("RNN", rnn);
@@ -257,9 +284,9 @@ mod tests {
     use super::Predictor;
     use crate::{LoadOptions, Model, shipped};
 
-    /// A swap keeps the plan and forgets what followed from the old weights.
+    /// A swap leaves the plan in place and clears the values computed from the old weights.
     #[test]
-    fn every_shipped_model_is_planned_once() {
+    fn a_swap_of_weights_reuses_the_prepared_model() {
         for name in shipped::NAMES {
             let model = Model::load(shipped::by_name(name).unwrap(), &LoadOptions::default()).unwrap();
             let shape: Vec<usize> = model.input_shape().iter().map(|size| size.unwrap_or(2)).collect();
@@ -267,13 +294,16 @@ mod tests {
             let weights = model.initial_weights();
             let mut predictor = Predictor::new(&model, &weights).unwrap();
             predictor.predict(&inputs, &shape).unwrap();
-            let kept = predictor.ready[0].kept.iter().flatten().count();
-            assert!(kept > 0, "{name}: something follows from the weights alone");
+            let cached = predictor.prepared[0].cached.iter().flatten().count();
+            assert!(cached > 0, "{name}: some values depend on weights alone");
             predictor.set_weights(&weights).unwrap();
-            assert_eq!(predictor.ready.len(), 1, "{name}: the plan stays");
-            assert!(predictor.ready[0].kept.iter().all(Option::is_none), "{name}: and the old weights go");
+            assert_eq!(predictor.prepared.len(), 1, "{name}: the prepared model stays");
+            assert!(
+                predictor.prepared[0].cached.iter().all(Option::is_none),
+                "{name}: values of the old weights are cleared"
+            );
             predictor.predict(&inputs, &shape).unwrap();
-            assert_eq!(predictor.ready[0].kept.iter().flatten().count(), kept);
+            assert_eq!(predictor.prepared[0].cached.iter().flatten().count(), cached);
         }
     }
 }

@@ -1,15 +1,34 @@
-//! Any ONNX file trainable through burn and runnable through tract.
+//! ONNX models, trained through burn and run through tract.
 //!
-//! A file is loaded at run time: no code is generated, nothing is recompiled when the model changes.
+//! A file is loaded at run time: no code is generated, and nothing is recompiled when the model changes.
+//!
+//! | stage | modules | result |
+//! |---|---|---|
+//! | read | `proto`, `seed`, `fixed_inputs` | the decoded file, within [`ModelLimits`] |
+//! | graph | `graph`, `node_reader`, `operators` | names resolved, attributes parsed, unsupported parts refused |
+//! | order | `order` | the trainable [`Parameter`]s in canonical order, and the digest: a [`Model`] |
+//! | lower | `lower`, `operators`, `plan` | a plan of kernels for one input shape, every size checked |
+//! | train | `train`, `kernel`, `fused`, `loss` | losses and gradients: [`Trainer`] |
+//! | infer | `infer`, `export` | predictions with weights that can be swapped: [`Predictor`] |
+//!
+//! One gradient step and one prediction of a shipped model:
 //!
 //! ```
 //! use evenhand_models::{Batch, LoadOptions, Loss, Model, Predictor, Targets, Trainer, shipped};
 //!
 //! let model = Model::load(shipped::ELECTRICITY_RNN, &LoadOptions::default())?;
-//! let weights = model.initial_weights();
-//! let batch = Batch { inputs: vec![0.5; 2 * 8 * 5], shape: vec![2, 8, 5], targets: Targets::Values(vec![0.1, 0.2]) };
-//! let update = Trainer::new(&model).gradient(&weights, &batch, Loss::Mse)?;
+//! let mut weights = model.initial_weights();
+//! let batch = Batch {
+//!     inputs: vec![0.5; 2 * 8 * 5], // two samples of eight time steps with five features
+//!     shape: vec![2, 8, 5],
+//!     targets: Targets::Values(vec![0.1, 0.2]),
+//! };
+//! let mut trainer = Trainer::new(&model);
+//! let update = trainer.gradient(&weights, &batch, Loss::Mse)?;
 //! assert_eq!(update.gradient.len(), model.dim());
+//! weights.iter_mut().zip(&update.gradient).for_each(|(weight, slope)| *weight -= 0.01 * slope);
+//! assert!(trainer.evaluate(&weights, &batch, Loss::Mse)?.loss < update.loss);
+//!
 //! let forecast = Predictor::new(&model, &weights)?.predict(&batch.inputs, &batch.shape)?;
 //! assert_eq!(forecast.len(), 2);
 //! # Ok::<(), evenhand_models::ModelError>(())
@@ -39,11 +58,11 @@ mod seed;
 pub mod shipped;
 mod train;
 
-/// What this build can train on, chosen by features.
+/// The backends of this build, chosen by features.
 pub mod backend {
     #[cfg(feature = "flex")]
     pub use burn_flex::Flex;
-    /// Deprecated by its authors in favour of burn-flex; here it is the second opinion on every gradient.
+    /// Deprecated by its authors in favour of burn-flex; here it checks every gradient of the other backend.
     #[cfg(feature = "ndarray")]
     #[allow(deprecated)]
     pub type NdArray = burn_ndarray::NdArray;

@@ -1,4 +1,4 @@
-//! How much a file that came from elsewhere may ask for.
+//! Limits on the resources that a file from outside may use.
 
 use crate::error::{ModelError, Result};
 
@@ -13,7 +13,7 @@ pub struct ModelLimits {
     pub nodes_max: usize,
     /// Elements of any one tensor, in the file or computed.
     pub tensor_elements_max: usize,
-    /// Memory for all the values computed from one batch; training keeps about twice as much.
+    /// Memory for all the values computed from one batch; training holds about twice as much.
     pub activation_bytes_max: usize,
     /// Dimensions of any one tensor.
     pub rank_max: usize,

@@ -1,8 +1,8 @@
-//! What is minimised, and its gradient with respect to the output. Every loss is a mean, as in PyTorch.
+//! Losses and their gradients with respect to the output. Every loss is a mean, as in PyTorch.
 
 use crate::error::{ModelError, Result};
 
-/// What is minimised.
+/// The function that training minimises.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Loss {
     /// Mean squared error over all elements.
@@ -40,18 +40,18 @@ impl std::fmt::Display for Loss {
     }
 }
 
-/// What the output is compared with.
+/// The targets that the output is compared with.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Targets {
     /// A value for every element of the output; for `mse` and `huber`.
     Values(Vec<f32>),
     /// A class for every sample of an output `[batch, classes]`; for `cross-entropy` and `nll`.
     Classes(Vec<u32>),
-    /// A value for one chosen column of every sample, as Q-learning wants it; for `mse` and `huber`.
+    /// A value for one chosen column of every sample, as in Q-learning; for `mse` and `huber`.
     Chosen {
         /// The column of each sample.
         columns: Vec<u32>,
-        /// The value wanted there.
+        /// The target in that column.
         values: Vec<f32>,
     },
 }
@@ -79,8 +79,13 @@ pub(crate) struct OutputLoss {
     pub(crate) accuracy: Option<f32>,
 }
 
-/// Compares an output with its targets.
-pub(crate) fn judge(loss: Loss, output: &[f32], shape: &[usize], targets: &Targets) -> Result<OutputLoss> {
+/// The loss of an output against its targets.
+pub(crate) fn output_loss(
+    loss: Loss,
+    output: &[f32],
+    shape: &[usize],
+    targets: &Targets,
+) -> Result<OutputLoss> {
     let fail = |why: String| Err(ModelError::Targets { output: shape.to_vec(), why });
     match (loss, targets) {
         (Loss::Mse | Loss::Huber, Targets::Values(values)) => {
@@ -101,8 +106,8 @@ pub(crate) fn judge(loss: Loss, output: &[f32], shape: &[usize], targets: &Targe
             let (_, width) = rows(shape, classes)?;
             Ok(classification(loss, output, width, classes))
         }
-        (Loss::Mse | Loss::Huber, _) => fail(format!("{loss} wants values, or values of chosen columns")),
-        (Loss::CrossEntropy | Loss::Nll, _) => fail(format!("{loss} wants classes")),
+        (Loss::Mse | Loss::Huber, _) => fail(format!("{loss} needs values, or values of chosen columns")),
+        (Loss::CrossEntropy | Loss::Nll, _) => fail(format!("{loss} needs classes")),
     }
 }
 
@@ -110,7 +115,7 @@ pub(crate) fn judge(loss: Loss, output: &[f32], shape: &[usize], targets: &Targe
 fn rows(shape: &[usize], columns: &[u32]) -> Result<(usize, usize)> {
     let fail = |why: String| Err(ModelError::Targets { output: shape.to_vec(), why });
     let &[batch, width] = shape else {
-        return fail("classes and columns want an output [batch, width]".to_owned());
+        return fail("classes and columns need an output [batch, width]".to_owned());
     };
     if columns.len() != batch {
         return fail(format!("{} targets for {batch} samples", columns.len()));

@@ -1,4 +1,4 @@
-//! From a graph and the shape of its input to a plan with every size known.
+//! Lowering of a graph, given the shape of its input, to a plan with every size known.
 //!
 //! All shapes are checked here, with checked arithmetic and against the limits, so that no backend ever sees operands
 //! that do not fit, and no run takes more memory than allowed.
@@ -13,7 +13,7 @@ use crate::lowered_value::{FoldedInts, LoweredFloat, LoweredValue};
 use crate::plan::{ExecutionPlan, PlanConstant, PlanSlot, PlanStep};
 use crate::proto::{self, TensorValues};
 
-/// Plans a run for inputs of these shapes; `outputs` says how many of the graph's outputs are wanted.
+/// Plans a run for inputs of these shapes; `outputs` is the number of graph outputs to compute.
 pub(crate) fn plan(
     graph: &ModelGraph,
     inputs: &[Vec<usize>],

@@ -9,7 +9,7 @@ use crate::proto;
 /// Shape arithmetic needs a handful of integers; more is a mistake or an attack.
 const INTS_MAX: usize = 1 << 16;
 
-/// What is known of a value before the run.
+/// A value as known before the run.
 #[derive(Debug, Clone)]
 pub(crate) enum LoweredValue {
     Float(LoweredFloat),

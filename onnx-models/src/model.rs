@@ -1,4 +1,4 @@
-//! A model: the file, what it computes, and what of it is trained.
+//! A loaded model: the file, its graph and its trainable parameters.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use crate::order::{self, Parameter};
 use crate::plan::ExecutionPlan;
 use crate::{export, fixed_inputs, proto, seed};
 
-/// How a file is read.
+/// Options of loading a file.
 #[derive(Debug, Clone, Default)]
 pub struct LoadOptions {
-    /// What the file may ask for.
+    /// Limits on the resources the file may use.
     pub limits: ModelLimits,
     /// The parameters to train, by name; all of them if none are listed.
     pub trainable: Option<Vec<String>>,
@@ -43,7 +43,7 @@ pub(crate) struct ModelInner {
 }
 
 impl Model {
-    /// Reads an ONNX file. Whatever is not supported is named in the error, and nothing is run.
+    /// The model of an ONNX file; an error names the first part that is not supported. Nothing is run.
     pub fn load(bytes: &[u8], options: &LoadOptions) -> Result<Model> {
         let limits = &options.limits;
         let mut file = proto::decode(bytes, limits)?;
@@ -86,7 +86,7 @@ impl Model {
         self.inner.weights.clone()
     }
 
-    /// Equal on two sides exactly if weights mean the same to both.
+    /// The digest of the graph and the parameters: two sides may exchange weights if theirs are equal.
     pub fn digest(&self) -> [u8; 32] {
         self.inner.digest
     }
@@ -101,12 +101,12 @@ impl Model {
         &self.inner.output_shape
     }
 
-    /// What the file says about itself.
+    /// The metadata of the file.
     pub fn metadata(&self) -> &BTreeMap<String, String> {
         &self.inner.metadata
     }
 
-    /// Writes a valid ONNX file with these weights; `metadata` is added to the file's own.
+    /// A valid ONNX file with these weights; `metadata` is added to the file's.
     pub fn export(&self, weights: &[f32], metadata: &[(&str, &str)]) -> Result<Vec<u8>> {
         self.inner.check_weights(weights)?;
         Ok(export::write(&self.inner.stripped, &self.inner.parameters, weights, metadata))

@@ -1,4 +1,4 @@
-//! Reading one node: its attributes by name and type, and what is left over.
+//! Attributes of one node by name and type, with unknown ones refused.
 
 use std::cell::RefCell;
 use std::ops::RangeInclusive;
@@ -10,7 +10,7 @@ use crate::error::{GraphNodeError, NodeResult};
 use crate::limits::ModelLimits;
 use crate::proto::{self, FileTensor};
 
-/// A node of the file being turned into an operator. Attributes that nobody asked for are an error at the end.
+/// A node of the file while it is parsed; [`finish`](Self::finish) refuses attributes that were not read.
 pub(crate) struct NodeReader<'a> {
     proto: &'a pb::NodeProto,
     pub(crate) opset: i64,
@@ -124,7 +124,7 @@ impl<'a> NodeReader<'a> {
         tensor.map(Some).map_err(|error| GraphNodeError::AttributeValue { name, why: error.to_string() })
     }
 
-    /// Refuses attributes that nobody asked for.
+    /// Refuses attributes that were not read.
     pub(crate) fn finish(&self) -> NodeResult<()> {
         let asked = self.asked.borrow();
         match self.proto.attribute.iter().find(|a| !asked.contains(&a.name.as_str())) {
@@ -141,7 +141,7 @@ fn text(name: &'static str) -> GraphNodeError {
     GraphNodeError::AttributeValue { name, why: "is not text".to_owned() }
 }
 
-/// A value that cannot be used, with what can.
+/// The error of an attribute value that is not supported.
 pub(crate) fn refuse<T>(name: &'static str, why: impl Into<String>) -> NodeResult<T> {
     Err(GraphNodeError::AttributeValue { name, why: why.into() })
 }

@@ -1,4 +1,4 @@
-//! What is trained, in which order, and the digest that both sides compare.
+//! Selection and canonical order of the trainable parameters, and the digest of a model.
 
 use prost::Message;
 use sha2::{Digest, Sha256};
@@ -37,7 +37,7 @@ impl Parameter {
 /// Trainable is every float tensor of the file (initializer, Constant node or input with a default) that reaches the
 /// first output through an input that can be trained. Not trained unless listed are scalars of rank 0, the literals of
 /// the program that was exported, and initial states of zeros, where sequences begin. Never trained are the fixed inputs
-/// of operators (running statistics, bounds, ratios and exponents) and whatever running statistics are computed from.
+/// of operators (running statistics, bounds, ratios and exponents) and the tensors that running statistics are computed from.
 ///
 /// The canonical order is that of first use, node by node and input by input: it depends on the graph alone, not on how
 /// an exporter sorted its initializers.
@@ -100,7 +100,7 @@ pub(crate) fn choose(
     Ok((parameters, weights))
 }
 
-/// How a tensor is used.
+/// The uses of a tensor.
 #[derive(Clone)]
 struct TensorUse {
     weight: bool,
@@ -128,7 +128,7 @@ fn sources_of_statistics(graph: &ModelGraph, needed: &[bool]) -> Vec<bool> {
     sources
 }
 
-/// Which values are nothing but where a recurrent layer begins, perhaps expanded to the batch on the way.
+/// For each value, whether it is used as the initial state of a recurrent layer only, perhaps after layout operators.
 fn initial_states(graph: &ModelGraph) -> Vec<bool> {
     let (mut used, mut only) = (vec![false; graph.values.len()], vec![true; graph.values.len()]);
     for node in graph.nodes.iter().rev() {
@@ -182,7 +182,7 @@ fn by_name(
     Ok(order.iter().copied().filter(|&v| listed.contains(&graph.values[v])).collect())
 }
 
-/// A digest of everything two sides must agree on before weights mean the same: the operators with their attributes,
+/// The digest of everything two sides must agree on before they exchange weights: the operators with their attributes,
 /// how they are connected, fixed tensors, and the names, shapes and order of the parameters.
 ///
 /// `stripped` is the file without weights. Metadata, documentation and the names of nodes do not count either, so

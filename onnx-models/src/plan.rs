@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::kernel::Kernel;
 
-/// Where a value lives during a run.
+/// The place of a value during a run.
 pub(crate) type PlanSlot = usize;
 
 /// One kernel with its operands.
@@ -25,7 +25,7 @@ pub(crate) struct PlanConstant {
     pub(crate) data: Arc<[f32]>,
 }
 
-/// Everything to do for one input shape.
+/// The run for one input shape.
 #[derive(Debug)]
 pub(crate) struct ExecutionPlan {
     pub(crate) slots: usize,
@@ -46,8 +46,7 @@ impl ExecutionPlan {
     }
 }
 
-/// Lets a nonlinearity that keeps the order of values come after the pool that picks the largest: the same result from
-/// fewer values.
+/// Moves a non-decreasing function behind the max pool that follows it: the same result from fewer values.
 fn pool_first(plan: &mut ExecutionPlan) {
     let mut uses = vec![0; plan.slots];
     let used =

@@ -1,4 +1,4 @@
-//! From bytes to ONNX's protobuf structures, within limits.
+//! Decoding of ONNX's protobuf structures within limits.
 //!
 //! A few bytes of protobuf can decode into hundreds (an empty node takes two bytes in the file and over two hundred in
 //! memory), so the wire format is walked first and the memory that decoding will take is added up.
@@ -19,13 +19,13 @@ pub(crate) fn decode(bytes: &[u8], limits: &ModelLimits) -> Result<pb::ModelProt
     pb::ModelProto::decode(bytes).map_err(|error| ModelError::Decode(error.to_string()))
 }
 
-/// What a field of a message costs when it is decoded.
+/// The memory that decoding a field takes.
 enum FieldCost {
     /// Bytes or text.
     Bytes,
     /// Numbers of this size, packed or one by one.
     Numbers(usize),
-    /// A message of its own.
+    /// A nested message.
     Message(&'static MessageSchema),
     /// A part of ONNX that is refused before it is decoded.
     Refused(&'static str),

@@ -1,6 +1,6 @@
 //! Architectures without weights: a file whose parameters are inputs without a default and whose metadata name a seed.
 //!
-//! Such a file is a thousand bytes instead of megabytes, and every side that reads it begins with the same weights.
+//! Such a file is a thousand bytes instead of megabytes, and every side that reads it starts with the same weights.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -52,7 +52,7 @@ pub(crate) fn materialise(file: &mut pb::ModelProto, limits: &ModelLimits) -> Re
             ..Default::default()
         });
     }
-    // From here on they are parameters like any others; an exported file does not ask for them again.
+    // They are ordinary parameters now: an exported file contains them.
     let first = graph.input.first().map(|input| input.name.clone());
     let initializers = &graph.initializer;
     graph.input.retain(|input| {

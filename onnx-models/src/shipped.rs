@@ -1,4 +1,4 @@
-//! The models that come with Evenhand; see README.md for what each is for.
+//! The shipped models; README.md describes each.
 
 macro_rules! shipped {
     ($($constant:ident $name:literal),* $(,)?) => {

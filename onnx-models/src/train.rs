@@ -12,7 +12,7 @@ use rand_chacha::rand_core::SeedableRng;
 use crate::engine::Engine;
 use crate::error::{ModelError, Result};
 use crate::kernel::execute::{execute, tensor, values};
-use crate::loss::{self, Loss, Targets};
+use crate::loss::{Loss, Targets, output_loss};
 use crate::model::Model;
 use crate::plan::ExecutionPlan;
 
@@ -26,14 +26,14 @@ compile_error!("choose a backend: feature `flex` (default) or `ndarray`");
 /// The backend that this build trains on.
 pub type DefaultBackend = SelectedBackend;
 
-/// Samples with what is wanted of them.
+/// Samples with their targets.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Batch {
     /// All inputs, in row-major order.
     pub inputs: Vec<f32>,
     /// Their shape; the first dimension counts the samples.
     pub shape: Vec<usize>,
-    /// What the model should have said.
+    /// The targets the output is compared with.
     pub targets: Targets,
 }
 
@@ -46,7 +46,7 @@ pub struct Gradient {
     pub gradient: Vec<f32>,
 }
 
-/// How good a model is on a batch.
+/// Loss and accuracy of a model on a batch.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BatchEvaluation {
     /// Mean loss.
@@ -62,16 +62,16 @@ pub struct Sgd {
     pub epochs: u32,
     /// Step size.
     pub learning_rate: f32,
-    /// Share of the last step that is kept, as in PyTorch: v ← momentum·v + gradient; θ ← θ − learning_rate·v.
+    /// Share of the previous step that is added, as in PyTorch: v ← momentum·v + gradient; θ ← θ − learning_rate·v.
     pub momentum: f32,
     /// Samples in one step, taken in order; the whole batch if none is given.
     pub batch_size: Option<usize>,
 }
 
-/// Plans kept, one for each input shape seen lately.
+/// Plans cached, one for each of the latest input shapes.
 const PLANS_MAX: usize = 8;
 
-/// Computes losses and gradients; keeps what it has planned for each input shape.
+/// Losses and gradients of a model, with a cache of plans by input shape.
 pub struct Trainer<B: Engine = DefaultBackend> {
     model: Model,
     device: Device<B>,
@@ -130,9 +130,9 @@ impl<B: Engine> Trainer<B> {
 
         let shape = &prepared.plan.outputs[0].1;
         let found = values::<B>(Autodiff::<B>::inner(output.clone()));
-        let judged = loss::judge(loss, &found, shape, &batch.targets)?;
+        let measured = output_loss(loss, &found, shape, &batch.targets)?;
         // The sum of output ⊙ ∂loss/∂output has the loss's gradient, whatever the loss.
-        let slopes = Autodiff::<B>::from_inner(tensor::<B>(judged.gradient, shape, &self.device));
+        let slopes = Autodiff::<B>::from_inner(tensor::<B>(measured.gradient, shape, &self.device));
         let root = Autodiff::<B>::float_sum(Autodiff::<B>::float_mul(output, slopes));
         let mut gradients = Autodiff::<B>::backward(root);
 
@@ -143,7 +143,7 @@ impl<B: Engine> Trainer<B> {
                 None => gradient.resize(gradient.len() + parameter.len(), 0.0),
             }
         }
-        Ok(Gradient { loss: judged.loss, gradient })
+        Ok(Gradient { loss: measured.loss, gradient })
     }
 
     /// θ_old − θ_new after some epochs of gradient descent; the loss is the mean over the last epoch.
@@ -155,17 +155,17 @@ impl<B: Engine> Trainer<B> {
         sgd: &Sgd,
     ) -> Result<Gradient> {
         let done = self.local_epochs_until(weights, batch, loss, sgd, || false)?;
-        Ok(done.expect("nobody says that it is over"))
+        Ok(done.expect("training is never cancelled"))
     }
 
-    /// As [`local_epochs`](Self::local_epochs), given up without a result when it is `over` before a step.
+    /// As [`local_epochs`](Self::local_epochs), without a result if `is_cancelled` before a step.
     pub fn local_epochs_until(
         &mut self,
         weights: &[f32],
         batch: &Batch,
         loss: Loss,
         sgd: &Sgd,
-        mut over: impl FnMut() -> bool,
+        mut is_cancelled: impl FnMut() -> bool,
     ) -> Result<Option<Gradient>> {
         let setting = |name, value, why| Err(ModelError::Setting { name, value, why });
         let samples = batch.shape.first().copied().unwrap_or(0);
@@ -189,7 +189,7 @@ impl<B: Engine> Trainer<B> {
         for _ in 0..sgd.epochs {
             mean = 0.0;
             for piece in &pieces {
-                if over() {
+                if is_cancelled() {
                     return Ok(None);
                 }
                 let step = self.gradient(&now, piece, loss)?;
@@ -207,8 +207,8 @@ impl<B: Engine> Trainer<B> {
     /// Loss and accuracy at these weights, without a gradient.
     pub fn evaluate(&mut self, weights: &[f32], batch: &Batch, loss: Loss) -> Result<BatchEvaluation> {
         let (output, shape) = self.forward(weights, &batch.inputs, &batch.shape)?;
-        let judged = loss::judge(loss, &output, &shape, &batch.targets)?;
-        Ok(BatchEvaluation { loss: judged.loss, accuracy: judged.accuracy })
+        let measured = output_loss(loss, &output, &shape, &batch.targets)?;
+        Ok(BatchEvaluation { loss: measured.loss, accuracy: measured.accuracy })
     }
 
     /// The output at these weights and its shape, computed as in training but without dropout.

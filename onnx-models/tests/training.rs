@@ -85,9 +85,9 @@ fn targets_that_do_not_fit_are_refused<B: Engine>() {
     assert_eq!(refuse(Targets::Classes(vec![0, 2]), Loss::CrossEntropy), "column 2 of 2");
     assert_eq!(
         refuse(Targets::Classes(vec![0, 1]), Loss::Huber),
-        "huber wants values, or values of chosen columns"
+        "huber needs values, or values of chosen columns"
     );
-    assert_eq!(refuse(Targets::Values(vec![0.0; 4]), Loss::Nll), "nll wants classes");
+    assert_eq!(refuse(Targets::Values(vec![0.0; 4]), Loss::Nll), "nll needs classes");
     let few = Targets::Chosen { columns: vec![0, 1], values: vec![1.0] };
     assert_eq!(refuse(few, Loss::Mse), "1 values for 2 samples");
 }

@@ -12,7 +12,7 @@ pub(super) enum FusedActivation {
     Tanh,
     Sigmoid,
     Relu,
-    /// With a positive slope, so that the output tells the input's sign.
+    /// With a positive slope, so that the output has the input's sign.
     LeakyRelu(f32),
 }
 
@@ -73,7 +73,7 @@ fn zip(data: &mut [f32], other: &[f32], f: impl Fn(f32, f32) -> f32) {
     );
 }
 
-#[expect(clippy::redundant_closure, reason = "only a closure can be told to be inlined")]
+#[expect(clippy::redundant_closure, reason = "the inline attribute applies to a closure only")]
 pub(super) fn tanh_all(data: &mut [f32]) {
     map(
         data,

@@ -1,6 +1,6 @@
 //! Convolutions as sums of products over images whose channels come last.
 //!
-//! What a row of the kernel sees of an image is then one run of memory, and neighbouring outputs differ only in where
+//! The part of an image under a kernel row is then one run of memory, and neighbouring outputs differ only in where
 //! their runs begin. So nothing is unrolled: forward, every output pixel sums its runs times the weights; the gradient of
 //! the input adds weights times slopes to the runs; and that of the weights sums over pixels. Only the weights are
 //! brought into another order, once for a batch.

@@ -1,4 +1,4 @@
-//! x·W + b, and x·Wᵀ + b without moving W.
+//! Dense layers: x·W + b, and x·Wᵀ + b without transposing W in memory.
 
 use std::borrow::Cow;
 

@@ -12,7 +12,7 @@ use crate::kernel::PoolWindow;
 #[derive(Debug, Clone)]
 pub(super) struct FusedMaxPool(pub(super) PoolWindow);
 
-/// Which place of its window each output came from, and the input's shape.
+/// The place in its window that each output was taken from, and the input's shape.
 #[derive(Debug, Clone)]
 pub(super) struct PoolOrigins {
     places: Arc<[u32]>,
@@ -65,7 +65,7 @@ impl FusedKernel<1> for FusedMaxPool {
                         }
                         let best = out[to.clone()].iter_mut().zip(&mut places[to]);
                         for ((best, at), &value) in best.zip(from) {
-                            // Not a number wins, as everywhere.
+                            // NaN wins, as on the other backend.
                             let wins = (value > *best) | value.is_nan();
                             *best = if wins { value } else { *best };
                             *at = if wins { place as u32 } else { *at };

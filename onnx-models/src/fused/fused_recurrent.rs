@@ -45,7 +45,7 @@ pub(super) struct SavedRecurrence {
     out: FlexTensor,
     /// Gates after their nonlinearity, `[steps, batch, gates·hidden]`; an Elman cell's are its states.
     gates: Vec<f32>,
-    /// What else each step needs: an LSTM's cells, a GRU's candidate before the reset or after.
+    /// Further values of each step: an LSTM's cells, a GRU's candidate before the reset or after.
     extra: Vec<f32>,
 }
 
@@ -339,7 +339,7 @@ impl FusedRecurrent {
             WriteMode::Replace,
         );
         if matches!(self.0, RecurrentCell::Gru { linear_before_reset: false }) {
-            // The candidate saw the states after the reset.
+            // The candidate is computed from the states after the reset.
             let candidates = MatrixView::strided(&from_x[2 * hidden..], rows, hidden, s.width());
             let to = &mut r_gradient[2 * hidden * hidden..];
             multiply(
@@ -367,7 +367,7 @@ impl FusedRecurrent {
     }
 }
 
-/// Adds what the last states contribute to the gates.
+/// Adds the contribution of the previous states to the gates.
 fn recur(s: RecurrentSizes, gates: &mut [f32], last: &[f32], r: &[f32]) {
     let states = MatrixView::dense(last, s.batch, s.hidden);
     multiply(

@@ -1,4 +1,4 @@
-//! Registers of floats: what the processor multiplies and adds at once.
+//! Vector registers of floats.
 
 /// A register. Its functions may be called where the processor has the instructions for it, and nowhere else.
 #[allow(unsafe_code)]

@@ -32,7 +32,7 @@ impl<'a> MatrixView<'a> {
     }
 }
 
-/// What happens to the values that are there already.
+/// The treatment of the current values of the output.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum WriteMode {
     Replace,

@@ -1,4 +1,4 @@
-//! How the values of a tensor lie in memory.
+//! Memory layouts of tensors: row-major, and images with channels last.
 //!
 //! Images whose channels come last in memory look to burn like any other tensor of shape `[batch, channels, height,
 //! width]`, with other strides, so operations that are not fused take them as they are.

@@ -1,7 +1,7 @@
-//! Operations with a derivative written by hand, for the flex backend.
+//! Kernels with hand-written derivatives for the flex backend.
 //!
 //! burn's autodiff composes derivatives of elementary operations, which for convolutions and recurrent layers costs
-//! several times what the mathematics needs. These operations take their place on the same tape. The other backend keeps
+//! several times what the mathematics needs. These operations take their place on the same tape. The other backend runs
 //! the composed ones, so each checks the other.
 
 mod fused_activation;

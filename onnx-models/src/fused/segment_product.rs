@@ -1,4 +1,4 @@
-//! Sums of products whose factors lie wherever they are: matrix products without moving their operands first.
+//! Matrix products of operands in several segments of memory, without copying them first.
 
 use super::lanes::{LANES_MAX, Lanes};
 
@@ -32,12 +32,12 @@ pub(super) struct ProductRow {
     pub(super) to: usize,
 }
 
-/// What the sums begin with.
+/// The initial value of the sums.
 #[derive(Clone, Copy)]
 pub(super) enum InitialSums<'a> {
     /// One value for each column, padded like the second factor.
     Each(&'a [f32]),
-    /// What is there already.
+    /// The current values of the output.
     Out,
 }
 
@@ -97,19 +97,19 @@ impl Product<'_> {
     }
 }
 
-/// What a product can be compiled for.
+/// The instruction sets a product is compiled for.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum InstructionSet {
     #[cfg(target_arch = "x86_64")]
     Avx512,
     #[cfg(target_arch = "x86_64")]
     Avx2,
-    /// What every processor of the architecture has.
+    /// The instructions of every processor of the architecture.
     Baseline,
 }
 
 impl InstructionSet {
-    /// What this processor has, the best first.
+    /// The instruction sets of this processor, the best first.
     fn available() -> impl Iterator<Item = InstructionSet> {
         let all = [
             #[cfg(target_arch = "x86_64")]
@@ -129,7 +129,7 @@ impl InstructionSet {
 #[allow(unsafe_code)]
 #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,avx2,fma")]
 unsafe fn avx512(p: &Product<'_>, rows: &[ProductRow], start: InitialSums<'_>, out: *mut f32) {
-    // SAFETY: the caller has checked where everything lies.
+    // SAFETY: the caller has checked the bounds of every access.
     unsafe { drive::<std::arch::x86_64::__m512, 8>(p, rows, start, out) }
 }
 
@@ -137,7 +137,7 @@ unsafe fn avx512(p: &Product<'_>, rows: &[ProductRow], start: InitialSums<'_>, o
 #[allow(unsafe_code)]
 #[target_feature(enable = "avx2,fma")]
 unsafe fn avx2(p: &Product<'_>, rows: &[ProductRow], start: InitialSums<'_>, out: *mut f32) {
-    // SAFETY: the caller has checked where everything lies.
+    // SAFETY: the caller has checked the bounds of every access.
     unsafe { drive::<std::arch::x86_64::__m256, 4>(p, rows, start, out) }
 }
 
@@ -159,7 +159,7 @@ unsafe fn drive<V: Lanes, const M: usize>(
         };
         let column = done * V::COUNT;
         for rows in rows.chunks(M) {
-            // SAFETY: the caller has checked where everything lies.
+            // SAFETY: the caller has checked the bounds of every access.
             unsafe {
                 match (take, rows.len() <= 2) {
                     (1, false) => block::<V, M, 1>(p, rows, start, column, out),
@@ -185,7 +185,7 @@ unsafe fn block<V: Lanes, const M: usize, const N: usize>(
     column: usize,
     out: *mut f32,
 ) {
-    // SAFETY: the caller has checked where everything lies.
+    // SAFETY: the caller has checked the bounds of every access.
     unsafe {
         let mut sums = [[V::splat(0.0); N]; M];
         if let InitialSums::Each(values) = start {

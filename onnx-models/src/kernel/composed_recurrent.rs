@@ -1,4 +1,4 @@
-//! Recurrent layers over a whole sequence.
+//! Recurrent layers over a sequence, composed of burn's operations.
 
 use burn_backend::tensor::FloatTensor;
 use burn_backend::{Backend, Shape, TensorMetadata};

@@ -1,4 +1,4 @@
-//! Execution of a plan on a backend, and the exchange of values with it.
+//! Execution of a plan on a backend, and conversion of values to and from its tensors.
 
 use burn_backend::tensor::{Device, FloatTensor, IntTensor};
 use burn_backend::{Backend, Shape, TensorData, TensorMetadata};
@@ -60,7 +60,8 @@ pub(crate) fn indices<B: Backend>(
 
 /// The values of a tensor.
 pub(crate) fn values<B: Backend>(tensor: FloatTensor<B>) -> Vec<f32> {
-    let data = burn_backend::read_sync(B::float_into_data(tensor)).expect("CPU backends hand out their data");
+    let data =
+        burn_backend::read_sync(B::float_into_data(tensor)).expect("CPU backends return their data at once");
     let (bytes, _, _) = data.into_parts();
     bytes
         .try_into_vec::<f32>()

@@ -65,7 +65,7 @@ pub(crate) enum UnaryKernel {
 }
 
 impl UnaryKernel {
-    /// Whether a larger value never becomes a smaller one.
+    /// Whether the function is non-decreasing.
     pub(crate) fn keeps_order(self) -> bool {
         match self {
             UnaryKernel::Relu | UnaryKernel::Tanh | UnaryKernel::Sigmoid => true,

@@ -1,4 +1,4 @@
-//! Operands of different shapes made to fit, numpy's way: dimensions align from the right, and size 1 stretches.
+//! Broadcasting as in numpy: dimensions align from the right, and size 1 is repeated.
 
 use crate::error::{GraphNodeError, NodeResult, shapes};
 use crate::kernel::{self, Kernel};

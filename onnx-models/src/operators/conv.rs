@@ -107,7 +107,7 @@ impl WindowAttributes {
                     ));
                 };
                 let mut output = room / stride + 1;
-                // The last window may stick out at the end, but not start there.
+                // The last window may exceed the input, but not start beyond it.
                 if ceil && !room.is_multiple_of(stride) && output * stride < size + begin {
                     output += 1;
                 }
@@ -177,7 +177,7 @@ impl ConvOp {
     }
 }
 
-/// An axis of one value that nothing moves along.
+/// The window along an axis of size 1.
 pub(crate) const FLAT: WindowAxis =
     WindowAxis { kernel: 1, stride: 1, dilation: 1, begin: 0, end: 0, output: 1 };
 

@@ -1,4 +1,4 @@
-//! Operators that treat each element alone, with broadcasting.
+//! Element-wise operators, with broadcasting.
 
 use std::sync::Arc;
 

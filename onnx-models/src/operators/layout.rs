@@ -99,7 +99,7 @@ impl LayoutOp {
         match self {
             LayoutOp::Identity => Ok(vec![x]),
             LayoutOp::Flatten { axis: a } => {
-                // The axis may equal the rank: everything is one row... of one column each.
+                // The axis may equal the rank: one column.
                 let a = if *a == rank as i64 { rank } else { axis(*a, rank)? };
                 let matrix = vec![shape[..a].iter().product(), shape[a..].iter().product()];
                 Ok(vec![node.reshaped(&x, matrix)?])

@@ -1,5 +1,4 @@
-//! The operators: each family reads its attributes once at load time, and lowers itself to kernels once the input's
-//! shape is known.
+//! The supported operators: attributes parsed at load time, lowered to kernels once the input's shape is known.
 
 pub(crate) mod broadcast;
 pub(crate) mod conv;
@@ -161,7 +160,7 @@ impl Operator {
         }
     }
 
-    /// Adds the kernels for this node to the plan and returns what is known of its outputs.
+    /// Adds the kernels for this node to the plan and returns its lowered outputs.
     pub(crate) fn lower(&self, node: &mut NodeLowering<'_, '_>) -> NodeResult<Vec<LoweredValue>> {
         match self {
             Operator::Unary(op) => op.lower(node),

@@ -1,4 +1,4 @@
-//! Normalisation.
+//! Batch and layer normalisation.
 
 use crate::error::{NodeResult, shapes};
 use crate::kernel::{BinaryKernel, UnaryKernel};
@@ -8,7 +8,7 @@ use crate::node_reader::{NodeReader, refuse};
 use crate::operators::axis;
 use crate::operators::broadcast;
 
-/// Batch normalisation with the statistics in the file.
+/// Batch normalisation with the running statistics of the file, which are constants also while training.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct BatchNormOp {
     epsilon: f32,

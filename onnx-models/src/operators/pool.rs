@@ -63,7 +63,7 @@ impl PoolOp {
             stride: [rows.stride, columns.stride],
             dilation: [rows.dilation, columns.dilation],
         };
-        // What sticks out is padded explicitly, so that no backend's idea of padding and rounding matters.
+        // Padded explicitly, so that the result does not depend on how a backend pads and rounds.
         let size = [x.shape[2], x.shape[3]];
         let padding = [(rows.begin, out(rows, size[0])), (columns.begin, out(columns, size[1]))];
         let out = match self.average {
@@ -87,7 +87,7 @@ impl PoolOp {
     }
 }
 
-/// How far the last window reaches beyond the input.
+/// The number of values by which the last window exceeds the input.
 fn out(axis: WindowAxis, size: usize) -> usize {
     let reach = (axis.output - 1) * axis.stride + axis.dilation * (axis.kernel - 1) + 1;
     reach.saturating_sub(axis.begin + size)

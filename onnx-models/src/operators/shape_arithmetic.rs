@@ -1,4 +1,4 @@
-//! The arithmetic of shapes: integers and booleans that depend on nothing but the input's shape, folded when it is known.
+//! Arithmetic on shapes: integers and booleans that depend on nothing but the input's shape, folded when it is known.
 
 use std::sync::Arc;
 
