@@ -2,6 +2,7 @@
 
 use evenhand_protocol::identity::{Digest, FederationId, NodeId};
 use evenhand_protocol::topic::{self, Channel, PREFIX};
+use subtle::ConstantTimeEq;
 
 use crate::Secret;
 
@@ -79,9 +80,9 @@ impl Access {
     }
 }
 
-/// Digests are compared, so that the time it takes tells nothing about the password.
+/// Compares digests in constant time, so that the time reveals nothing about the password or its length.
 fn same(given: &str, password: &str) -> bool {
-    Digest::of(given.as_bytes()) == Digest::of(password.as_bytes())
+    Digest::of(given.as_bytes()).0.ct_eq(&Digest::of(password.as_bytes()).0).into()
 }
 
 impl Permissions {

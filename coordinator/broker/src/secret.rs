@@ -5,12 +5,11 @@ use std::path::{Path, PathBuf};
 
 use evenhand_protocol::identity::{Digest, FederationId, NodeId};
 use evenhand_protocol::topic::PREFIX;
+use hmac::{Hmac, Mac};
+use sha2::Sha256;
 
 /// A shorter secret could be guessed from one password.
 const CHARACTERS_MIN: usize = 32;
-
-/// SHA-256 takes in so many bytes at a time.
-const BLOCK_BYTES: usize = 64;
 
 /// What the passwords of all nodes follow from: whoever knows it can be any of them.
 #[derive(Clone, PartialEq, Eq)]
@@ -63,14 +62,9 @@ impl fmt::Debug for Secret {
 
 /// HMAC-SHA-256, RFC 2104.
 fn hmac(key: &[u8], message: &[u8]) -> Digest {
-    let mut block = [0; BLOCK_BYTES];
-    match key.len() {
-        0..=BLOCK_BYTES => block[..key.len()].copy_from_slice(key),
-        _ => block[..32].copy_from_slice(&Digest::of(key).0),
-    }
-    let padded = |pad: u8| block.map(|byte| byte ^ pad);
-    let inner = Digest::of(&[&padded(0x36)[..], message].concat());
-    Digest::of(&[&padded(0x5c)[..], &inner.0].concat())
+    let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("HMAC takes keys of any length");
+    mac.update(message);
+    Digest(mac.finalize().into_bytes().into())
 }
 
 #[cfg(test)]
@@ -115,7 +109,10 @@ mod tests {
         let (home, town) = (FederationId::new("home").unwrap(), FederationId::new("town").unwrap());
         let (a, b) = (NodeId::new("a").unwrap(), NodeId::new("b").unwrap());
         let password = one.password(&home, &a);
-        assert_eq!(password, one.password(&home, &a));
+        assert_eq!(
+            password, "82a4ca90be629878767472cf7f491cd0bcd1602791a732c09a6e93ca80e7a34c",
+            "nodes have stored it"
+        );
         for different in [one.password(&home, &b), one.password(&town, &a), other.password(&home, &a)] {
             assert_ne!(password, different);
         }
