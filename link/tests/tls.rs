@@ -9,7 +9,7 @@ use evenhand_link::testing::Mosquitto;
 use evenhand_link::{Events, Link, LinkOptions, Tls, TlsError, TlsFiles};
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 
-const AMPLE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 fn authority(folder: &Path, name: &str) -> Issuer<'static, KeyPair> {
     let mut params = CertificateParams::new(Vec::new()).unwrap();
@@ -50,8 +50,8 @@ fn options(broker: &Mosquitto, ca: &str, certificate: Option<&str>) -> LinkOptio
     LinkOptions { tls: Some(Tls::load(&files).unwrap()), ..LinkOptions::new(broker.broker(), "node") }
 }
 
-/// Why there is no connection, once an attempt has failed.
-async fn refusal(events: &mut Events) -> String {
+/// The error of the first connection, once an attempt has failed.
+async fn connection_error(events: &mut Events) -> String {
     loop {
         let error = events.first_connection(Duration::from_millis(200)).await.unwrap_err().to_string();
         if !error.contains("no answer within") {
@@ -64,23 +64,23 @@ async fn refusal(events: &mut Events) -> String {
 async fn certificates_on_both_sides_are_accepted() {
     let broker = broker();
     let (publisher, mut events) = Link::connect(options(&broker, "ca", Some("client"))).unwrap();
-    events.first_connection(AMPLE).await.unwrap();
-    publisher.close(AMPLE).await.unwrap();
+    events.first_connection(TIMEOUT).await.unwrap();
+    publisher.close(TIMEOUT).await.unwrap();
 }
 
 #[tokio::test]
 async fn a_broker_of_another_authority_is_not_trusted() {
     let broker = broker();
     let (_outbox, mut events) = Link::connect(options(&broker, "stranger", Some("client"))).unwrap();
-    let error = refusal(&mut events).await;
+    let error = connection_error(&mut events).await;
     assert!(error.contains("certificate"), "{error}");
 }
 
 #[tokio::test]
-async fn a_broker_that_asks_for_a_certificate_refuses_those_without() {
+async fn a_broker_that_requires_a_certificate_refuses_clients_without() {
     let broker = broker();
     let (_outbox, mut events) = Link::connect(options(&broker, "ca", None)).unwrap();
-    let error = refusal(&mut events).await;
+    let error = connection_error(&mut events).await;
     assert!(error.contains("certificate") || error.contains("alert"), "{error}");
 }
 
