@@ -201,7 +201,7 @@ impl Config {
     /// Checks everything that can be checked without a network.
     pub fn check(&self) -> Result<(), ConfigError> {
         self.rules()?;
-        self.contribution.device.name().map_err(ConfigError::Device)?;
+        self.contribution.device.driver_name().map_err(ConfigError::Device)?;
         self.broker()?;
         self.blueprint()?;
         self.dashboard()?;

@@ -2,7 +2,9 @@
 //! OpenBLAS in the same run by adding `--features openblas`.
 
 use divan::{Bencher, black_box, counter::BytesCount};
-use evenhand_fairness::{ContributionConfig, Estimator, Gram, Utility, contributions, game::Cosine, shapley};
+use evenhand_fairness::{
+    ContributionConfig, Estimator, Gram, Utility, contributions, game::CosineGame, shapley,
+};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -56,7 +58,7 @@ fn coalitions_of_a_pair(bencher: Bencher<'_, '_>, nodes: usize) {
     let updates = updates(nodes);
     let slices: Vec<&[f32]> = updates.chunks(DIM).collect();
     let weights = vec![1.0 / nodes as f64; nodes];
-    let mut game = Cosine::new(&Gram::of(&slices), &weights, &weights);
+    let mut game = CosineGame::new(&Gram::of(&slices), &weights, &weights);
     let mut rng = ChaCha8Rng::seed_from_u64(1);
     let effort = shapley::Effort { samples: 2, standard_error: None };
     bencher.bench_local(|| shapley::stratified(&mut game, effort, &mut rng));
@@ -68,7 +70,7 @@ fn coalitions_one_by_one(bencher: Bencher<'_, '_>, nodes: usize) {
     let updates = updates(nodes);
     let slices: Vec<&[f32]> = updates.chunks(DIM).collect();
     let weights = vec![1.0 / nodes as f64; nodes];
-    let mut game = Cosine::new(&Gram::of(&slices), &weights, &weights);
+    let mut game = CosineGame::new(&Gram::of(&slices), &weights, &weights);
     let mut rng = ChaCha8Rng::seed_from_u64(1);
     let effort = shapley::Effort { samples: 1, standard_error: None };
     bencher.bench_local(|| shapley::stratified_independent(&mut game, effort, &mut rng));

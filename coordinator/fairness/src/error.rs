@@ -1,9 +1,9 @@
-//! What can be wrong with a question put to the fairness core.
+//! Errors.
 
-/// A question that has no answer; the message names the field and, where there is one, the remedy.
+/// An input that has no result; the message names the field and, where there is one, the remedy.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum FairnessError {
-    /// Nothing to share out.
+    /// An input without values.
     #[error("{field} is empty")]
     Empty {
         /// The empty input.
@@ -16,7 +16,7 @@ pub enum FairnessError {
         field: String,
         /// Its length.
         found: usize,
-        /// The length of what it belongs to.
+        /// The length of the input that it belongs to.
         expected: usize,
     },
     /// NaN or an infinity.
@@ -46,20 +46,20 @@ pub enum FairnessError {
         "estimator = exact enumerates 2^{players} coalitions; beyond {most} nodes use stratified or permutation"
     )]
     TooManyPlayers {
-        /// How many there are.
+        /// The number of players.
         players: usize,
-        /// How many there may be.
+        /// The number that can be enumerated.
         most: usize,
     },
     /// A state that another utility saved.
     #[error("the state is not one of the configured utility")]
     OtherUtility,
     /// No temperature gives the wanted staleness.
-    #[error("{wish} is out of reach: {reachable}")]
+    #[error("{demand} is out of reach: {reachable}")]
     Unreachable {
-        /// What was asked for.
-        wish: String,
-        /// What can be had.
+        /// The demand.
+        demand: String,
+        /// The nearest that is possible.
         reachable: String,
     },
     /// The GPU cannot be used.

@@ -14,7 +14,7 @@ pub struct Hotelling {
     pub p_value: f64,
 }
 
-/// Why there is no statistic.
+/// The reason why there is no statistic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoStatistic {
     /// Fewer rows than the covariance has to have.
@@ -31,8 +31,21 @@ pub enum NoStatistic {
     Singular,
 }
 
-/// One-sample test that the mean is `mu0`: T² = n(x̄−μ₀)ᵀS⁻¹(x̄−μ₀), S with n − 1;
-/// F = T²(n−d)/(d(n−1)) on (d, n−d) degrees of freedom.
+/// One-sample test that the mean is `mu0`.
+///
+/// # Formula
+/// T² = n(x̄−μ₀)ᵀS⁻¹(x̄−μ₀), S with n − 1; F = T²(n−d)/(d(n−1)) on (d, n−d) degrees of freedom.
+///
+/// # Errors
+/// [`NoStatistic`] for too few rows, a constant column, or columns that determine each other.
+///
+/// # Example
+/// ```
+/// # use evenhand_fairness::hotelling::one_sample;
+/// // Mean 2, s² = 1, n = 3: T² = F = 3·(2 − 1)².
+/// let test = one_sample(&[vec![1.0], vec![2.0], vec![3.0]], &[1.0]).expect("the rows vary");
+/// assert!((test.t2 - 3.0).abs() < 1e-12);
+/// ```
 pub fn one_sample(rows: &[Vec<f64>], mu0: &[f64]) -> Result<Hotelling, NoStatistic> {
     let (n, d) = (rows.len(), mu0.len());
     if n <= d {
@@ -44,9 +57,14 @@ pub fn one_sample(rows: &[Vec<f64>], mu0: &[f64]) -> Result<Hotelling, NoStatist
     Ok(by_f(n as f64 * distance, d as f64, n as f64 - 1.0))
 }
 
-/// Two-sample test, with one covariance for both, that the means are equal:
+/// Two-sample test, with one covariance for both, that the means are equal.
+///
+/// # Formula
 /// T² = n₁n₂/(n₁+n₂) · (x̄−ȳ)ᵀS⁻¹(x̄−ȳ), S pooled with ν = n₁ + n₂ − 2;
 /// F = T²(ν−d+1)/(dν) on (d, ν−d+1) degrees of freedom: exact for normal rows.
+///
+/// # Errors
+/// As [`one_sample`].
 pub fn two_sample(first: &[Vec<f64>], second: &[Vec<f64>], d: usize) -> Result<Hotelling, NoStatistic> {
     let (n1, n2) = (first.len(), second.len());
     if n1 == 0 || n2 == 0 || n1 + n2 < d + 2 {
@@ -60,9 +78,15 @@ pub fn two_sample(first: &[Vec<f64>], second: &[Vec<f64>], d: usize) -> Result<H
     Ok(by_f(harmonic * distance, d as f64, freedom))
 }
 
-/// Test that the mean does not move with time, rows being rounds: with b̂ the slopes of the d variables
-/// over the rounds 1 … n, T² = Sₓₓ·b̂ᵀS⁻¹b̂, Sₓₓ = n(n²−1)/12, S of what the lines leave, ν = n − 2;
+/// Test that the mean does not move with time, rows being rounds.
+///
+/// # Formula
+/// With b̂ the slopes of the d variables
+/// over the rounds 1 … n, T² = Sₓₓ·b̂ᵀS⁻¹b̂, Sₓₓ = n(n²−1)/12, S of the residuals, ν = n − 2;
 /// F = T²(ν−d+1)/(dν) on (d, ν−d+1) degrees of freedom: exact for normal rows.
+///
+/// # Errors
+/// As [`one_sample`].
 pub fn trend(rows: &[Vec<f64>], d: usize) -> Result<Hotelling, NoStatistic> {
     let n = rows.len();
     if n < d + 2 {
@@ -90,7 +114,7 @@ fn by_f(t2: f64, d: f64, freedom: f64) -> Hotelling {
 
 /// The mean row x̄, and Σ(x − x̄)(x − x̄)ᵀ.
 pub(super) fn mean_and_scatter(rows: &[Vec<f64>], d: usize) -> (DVector<f64>, DMatrix<f64>) {
-    // Summed as differences from the first row, so that what never varies has a scatter of exactly 0.
+    // Summed as differences from the first row, so that a constant column has a scatter of exactly 0.
     let first = rows.first().cloned().unwrap_or_default();
     let mut sums = vec![0.0; d];
     for row in rows {
@@ -148,17 +172,17 @@ impl Whitening {
 /// Below this, rounding errors are all that is left of a variable.
 const PIVOT_MIN: f64 = 1e-7;
 
-/// The first `most` of the columns that say something of their own: those that vary, and are no combination of the
-/// ones before them. A test on them is the test on all of that many columns, where that has a covariance to invert.
-pub fn telling(rows: &[Vec<f64>], columns: &[usize], most: usize) -> Vec<usize> {
-    let mut told = Vec::new();
-    // What each told column adds to those before it, of length 1.
+/// The first `most` of the columns that vary and are no linear combination of the ones before them. A test on them is the
+/// test on all of that many columns, where that has a covariance to invert.
+pub fn independent_columns(rows: &[Vec<f64>], columns: &[usize], most: usize) -> Vec<usize> {
+    let mut independent = Vec::new();
+    // The part of each independent column that the ones before it do not explain, of length 1.
     let mut axes: Vec<DVector<f64>> = Vec::new();
     for &column in columns {
-        if told.len() == most {
+        if independent.len() == most {
             break;
         }
-        // As differences from the first row, so that what never varies is exactly 0.
+        // As differences from the first row, so that a constant column is exactly 0.
         let first = rows.first().map_or(0.0, |row| row[column]);
         let mut rest = DVector::from_iterator(rows.len(), rows.iter().map(|row| row[column] - first));
         rest.add_scalar_mut(-rest.mean());
@@ -167,12 +191,12 @@ pub fn telling(rows: &[Vec<f64>], columns: &[usize], most: usize) -> Vec<usize> 
         for axis in axes.iter().chain(&axes) {
             rest -= axis * axis.dot(&rest);
         }
-        let own = rest.norm();
-        // Well above the least pivot, which the covariance of what is told has to have.
-        if own > 10.0 * PIVOT_MIN * spread {
-            axes.push(rest / own);
-            told.push(column);
+        let unexplained = rest.norm();
+        // Well above the least pivot, which the covariance of the independent columns has to have.
+        if unexplained > 10.0 * PIVOT_MIN * spread {
+            axes.push(rest / unexplained);
+            independent.push(column);
         }
     }
-    told
+    independent
 }

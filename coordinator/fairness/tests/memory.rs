@@ -1,4 +1,4 @@
-//! What contributions need beside the updates.
+//! The memory of a measurement beside the updates.
 #![allow(clippy::unwrap_used, unsafe_code)]
 
 use evenhand_fairness::{ContributionConfig, Utility, contributions};
@@ -11,10 +11,10 @@ static IN_USE: AtomicUsize = AtomicUsize::new(0);
 static MOST: AtomicUsize = AtomicUsize::new(0);
 
 /// The system's allocator, counting.
-struct Counting;
+struct FairnessAllocator;
 
 // SAFETY: every call is handed on to the system's allocator unchanged.
-unsafe impl GlobalAlloc for Counting {
+unsafe impl GlobalAlloc for FairnessAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let in_use = IN_USE.fetch_add(layout.size(), Relaxed) + layout.size();
         MOST.fetch_max(in_use, Relaxed);
@@ -30,7 +30,7 @@ unsafe impl GlobalAlloc for Counting {
 }
 
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
+static ALLOCATOR: FairnessAllocator = FairnessAllocator;
 
 /// Bytes of the updates, and the most that were in use beside them while they were valued.
 fn bytes(utility: Utility, nodes: usize, dim: usize) -> (usize, usize) {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::history::History;
 use super::record::Judgement;
 use super::settings::ExploitingConfig;
-use evenhand_fairness::hotelling;
+use evenhand_fairness::judge_drift;
 
 /// What the exploration showed, and what was measured since.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -42,36 +42,8 @@ impl DriftWatch {
             return None;
         }
         let batch = std::mem::take(&mut self.batch);
-        let of_watched = |rows: &[Vec<f64>]| -> Vec<Vec<f64>> {
-            let value = |row: &Vec<f64>, column: &usize| row.get(*column).copied().unwrap_or(0.0);
-            rows.iter().map(|row| self.watched.iter().map(|column| value(row, column)).collect()).collect()
-        };
-        let (before, now) = (of_watched(self.reference.rows()), of_watched(batch.rows()));
-        let mut judgement = Judgement {
-            t2: None,
-            f: None,
-            p_value: None,
-            trend_p_value: None,
-            half_width: None,
-            stop: false,
-            reason: String::new(),
-        };
-        judgement.reason = match hotelling::two_sample(&before, &now, self.watched.len()) {
-            Ok(test) => {
-                (judgement.t2, judgement.f) = (Some(test.t2), Some(test.f));
-                judgement.p_value = Some(test.p_value);
-                match drifted(&judgement, rules) {
-                    true => {
-                        format!("contributions have moved: p = {:.2e}; they are measured anew", test.p_value)
-                    }
-                    false => format!("contributions still hold: p = {:.3}", test.p_value),
-                }
-            }
-            Err(_) => {
-                "too few rounds, or too little variation, to tell whether contributions still hold".into()
-            }
-        };
-        Some(judgement)
+        let verdict = judge_drift(self.reference.rows(), batch.rows(), &self.watched, rules.audit_level);
+        Some(verdict.into())
     }
 }
 

@@ -140,12 +140,13 @@ impl Exploring {
         let candidates = self.watched.iter().copied().chain(others).filter(|column| !removed(*column));
         let rule = shared.rules.exploring.stop_rule();
         let most = self.watched.len();
-        let (verdict, tested) = if shared.rules.exploring.skip_constant {
-            rule.judge_telling(&rows, &candidates.collect::<Vec<_>>(), most, shared.temperature())
+        let mut verdict = if shared.rules.exploring.skip_constant {
+            rule.judge_independent(&rows, &candidates.collect::<Vec<_>>(), most, shared.temperature())
         } else {
             let watched: Vec<usize> = candidates.take(most).collect();
-            (rule.judge(&rows, &watched, shared.temperature()), watched)
+            rule.judge(&rows, &watched, shared.temperature())
         };
+        let tested = std::mem::take(&mut verdict.tested);
         let mut judgement = Judgement::from(verdict);
         let skipped = self.watched.iter().filter(|column| !tested.contains(column));
         let skipped: Vec<&str> = skipped.map(|column| members[*column].id().as_str()).collect();

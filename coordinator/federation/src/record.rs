@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::admission::{AcceptedUpdate, OnlineLoss};
 use super::input::Tick;
 use super::weights::Weights;
-use evenhand_fairness::Verdict;
+use evenhand_fairness::StopVerdict;
 
 /// A round that is over, with what it was made of.
 #[derive(Debug, Clone, PartialEq)]
@@ -161,7 +161,7 @@ pub enum NodeResponse {
     NotAsked,
 }
 
-/// What the stop rule said; see [`Verdict`].
+/// What the stop rule said; see [`StopVerdict`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Judgement {
     /// Hotelling's T².
@@ -180,9 +180,9 @@ pub struct Judgement {
     pub reason: String,
 }
 
-impl From<Verdict> for Judgement {
-    fn from(verdict: Verdict) -> Self {
-        let Verdict { t2, f, p_value, trend_p_value, half_width, stop, reason } = verdict;
+impl From<StopVerdict> for Judgement {
+    fn from(verdict: StopVerdict) -> Self {
+        let StopVerdict { t2, f, p_value, trend_p_value, half_width, stop, reason, .. } = verdict;
         Self { t2, f, p_value, trend_p_value, half_width, stop, reason: reason.to_string() }
     }
 }

@@ -241,7 +241,7 @@ impl ExploringConfig {
     pub fn stop_rule(&self) -> StopRule {
         let window = self.window as usize;
         match self.rule {
-            StopRuleKind::Paper => StopRule::Paper { window, strictness: self.strictness },
+            StopRuleKind::Paper => StopRule::Paper { window, alpha: self.strictness },
             StopRuleKind::Calibrated => {
                 StopRule::Calibrated { window, level: self.level, precision: self.precision }
             }

@@ -34,7 +34,7 @@ impl RunDescription {
             transport: self.transport.clone(),
             codec: rules.training.codec.to_string(),
             strategy: self.strategy.clone(),
-            sampler: rules.exploiting.sampler.name().into(),
+            sampler: rules.exploiting.sampler.to_string(),
             temperature: rules.exploiting.temperature,
             window: rules.exploring.window as usize,
             strictness: rules.exploring.strictness,

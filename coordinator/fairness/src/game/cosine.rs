@@ -1,6 +1,6 @@
-//! The cosine game of the paper's experiments, played on the Gram matrix.
+//! The cosine game of the paper's experiments, on the Gram matrix.
 
-use super::{Game, Walk};
+use super::{Coalition, Game};
 use crate::gram::Gram;
 use crate::vector::vanishes;
 
@@ -10,8 +10,8 @@ use crate::vector::vanishes;
 /// no step touches a vector of the model's dimension. cᵢ = pᵢ, or pᵢ² as in the published code.
 ///
 /// A coalition whose updates cancel (‖g_S‖² within single precision of zero) has no direction; its
-/// worth is 0, as that of the empty one.
-pub struct Cosine {
+/// value is 0, as that of the empty one.
+pub struct CosineGame {
     players: usize,
     /// aᵢⱼ, row by row.
     products: Vec<f64>,
@@ -19,8 +19,8 @@ pub struct Cosine {
     alignment: Vec<f64>,
     /// ‖g_N‖.
     whole: f64,
-    seated: Vec<usize>,
-    /// One level for each seated player and one for the empty table, so that `undo` is exact.
+    members: Vec<usize>,
+    /// One level for each member and one for the empty coalition, so that `undo` is exact.
     levels: Vec<Level>,
     /// Row l: Σ_{j∈S} aᵢⱼ for every i, at level l.
     toward: Vec<f64>,
@@ -39,7 +39,7 @@ struct Level {
     mass: f64,
 }
 
-impl Cosine {
+impl CosineGame {
     /// The game of the updates whose Gram matrix this is: `coalition[i]` = cᵢ, `weights[i]` = pᵢ.
     pub fn new(gram: &Gram, weights: &[f64], coalition: &[f64]) -> Self {
         let players = gram.size();
@@ -55,7 +55,7 @@ impl Cosine {
             products,
             alignment: coalition.iter().zip(&against_all).map(|(c, r)| c * r).collect(),
             whole: if vanishes(square, mass) { 0.0 } else { square.sqrt() },
-            seated: Vec::with_capacity(players),
+            members: Vec::with_capacity(players),
             levels: vec![Level::default(); players + 1],
             toward: vec![0.0; rows],
             without: vec![0.0; rows],
@@ -63,7 +63,7 @@ impl Cosine {
     }
 
     fn level(&self) -> Level {
-        self.levels[self.seated.len()]
+        self.levels[self.members.len()]
     }
 
     fn square_of(&self, player: usize) -> f64 {
@@ -71,26 +71,26 @@ impl Cosine {
     }
 
     fn cosine(&self, aligned: f64, square: f64, mass: f64) -> f64 {
-        worth(aligned, square, mass, self.whole)
+        value(aligned, square, mass, self.whole)
     }
 }
 
 /// U(S) from ⟨g_S, g_N⟩, ‖g_S‖², Σ_{i∈S} aᵢᵢ and ‖g_N‖.
-pub(super) fn worth(aligned: f64, square: f64, mass: f64, whole: f64) -> f64 {
+pub(super) fn value(aligned: f64, square: f64, mass: f64, whole: f64) -> f64 {
     if whole == 0.0 || vanishes(square, mass) { 0.0 } else { aligned / (square.sqrt() * whole) }
 }
 
-impl Walk for Cosine {
+impl Coalition for CosineGame {
     fn players(&self) -> usize {
         self.players
     }
 
     fn clear(&mut self) {
-        self.seated.clear();
+        self.members.clear();
     }
 
     fn join(&mut self, player: usize) {
-        let (n, depth) = (self.players, self.seated.len());
+        let (n, depth) = (self.players, self.members.len());
         let row = &self.products[player * n..(player + 1) * n];
         let (own, before) = (row[player], self.levels[depth]);
 
@@ -101,7 +101,7 @@ impl Walk for Cosine {
         }
 
         let (now, next) = self.without[depth * n..(depth + 2) * n].split_at_mut(n);
-        for &other in &self.seated {
+        for &other in &self.members {
             next[other] = now[other] + 2.0 * (pull - row[other]) + own;
         }
         next[player] = before.square;
@@ -111,30 +111,30 @@ impl Walk for Cosine {
             square: before.square + 2.0 * pull + own,
             mass: before.mass + own,
         };
-        self.seated.push(player);
+        self.members.push(player);
     }
 
-    fn worth(&mut self) -> f64 {
+    fn value(&mut self) -> f64 {
         let Level { aligned, square, mass } = self.level();
         self.cosine(aligned, square, mass)
     }
 }
 
-impl Game for Cosine {
+impl Game for CosineGame {
     fn undo(&mut self) {
-        self.seated.pop();
+        self.members.pop();
     }
 
-    fn worth_with(&mut self, player: usize) -> f64 {
+    fn value_with(&mut self, player: usize) -> f64 {
         let Level { aligned, square, mass } = self.level();
-        let pull = self.toward[self.seated.len() * self.players + player];
+        let pull = self.toward[self.members.len() * self.players + player];
         let own = self.square_of(player);
         self.cosine(aligned + self.alignment[player], square + 2.0 * pull + own, mass + own)
     }
 
-    fn worth_without(&mut self, player: usize) -> f64 {
+    fn value_without(&mut self, player: usize) -> f64 {
         let Level { aligned, mass, .. } = self.level();
-        let square = self.without[self.seated.len() * self.players + player];
+        let square = self.without[self.members.len() * self.players + player];
         self.cosine(aligned - self.alignment[player], square, mass - self.square_of(player))
     }
 }

@@ -1,42 +1,42 @@
-//! Cooperative games: a worth for each coalition of players.
+//! Cooperative games: a value for each coalition of players.
 
 mod cosine;
-mod rule;
+mod function;
 mod scored;
 mod streamed;
 
-pub use cosine::Cosine;
-pub use rule::Rule;
-pub use scored::Scored;
-pub use streamed::StreamedCosine;
+pub use cosine::CosineGame;
+pub use function::FunctionGame;
+pub use scored::ScoredGame;
+pub use streamed::StreamedCosineGame;
 
-/// A game into which players come one by one, and the coalition that sits at its table.
+/// The coalition S of a game, which players join one by one.
 ///
-/// Estimators walk from coalition to coalition by one player at a time, so that a game which can
-/// update its worth does not have to compute it afresh.
-pub trait Walk {
-    /// How many players there are, N; they are 0..N.
+/// Estimators go from coalition to coalition by one player at a time, so that a game which can
+/// update its value does not have to compute it again.
+pub trait Coalition {
+    /// The number of players, N; they are 0..N.
     fn players(&self) -> usize;
 
-    /// Empties the table.
+    /// Empties the coalition.
     fn clear(&mut self);
 
-    /// Seats a player who is not at the table.
+    /// Adds a player who is not a member.
     fn join(&mut self, player: usize);
 
-    /// U(S) of the coalition S at the table.
-    fn worth(&mut self) -> f64;
+    /// U(S).
+    fn value(&mut self) -> f64;
 }
 
-/// A game that can also be looked at aside: with the Gram matrix a step costs O(N) scalars instead of
-/// O(N²), and a look ([`worth_with`](Game::worth_with)) O(1).
-pub trait Game: Walk {
-    /// Takes back the last [`join`](Walk::join), exactly.
+/// A game whose neighbouring coalitions are valued without a step: with the Gram matrix a step costs O(N) scalars
+/// instead of O(N²), and [`value_with`](Game::value_with) O(1).
+pub trait Game: Coalition {
+    /// Reverts the last [`join`](Coalition::join), exactly.
     fn undo(&mut self);
 
-    /// U(S ∪ {player}) for a player who is not at the table.
-    fn worth_with(&mut self, player: usize) -> f64;
+    /// U(S ∪ {player}) for a player who is not a member.
+    fn value_with(&mut self, player: usize) -> f64;
 
-    /// U(S ∖ {player}) for a player at the table.
-    fn worth_without(&mut self, player: usize) -> f64;
+    /// U(S ∖ {player}) for a member.
+    fn value_without(&mut self, player: usize) -> f64;
 }

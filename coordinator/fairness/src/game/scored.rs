@@ -1,20 +1,20 @@
-//! A game whose worth is what a model scores after it was moved by the coalition's updates only.
+//! A game whose value is the score of a model moved by the coalition's updates only.
 
-use super::{Game, Walk};
+use super::{Coalition, Game};
 use crate::vector::add;
 
-/// U(S) = score(Σ_{i∈S} cᵢΔθᵢ), the score being whatever the caller makes of that update: the
+/// U(S) = score(Σ_{i∈S} cᵢΔθᵢ), the score being the caller's: the
 /// negative loss or the accuracy of θ_{t−1} moved by it, on validation data.
-pub struct Scored<'a> {
+pub struct ScoredGame<'a> {
     updates: &'a [&'a [f32]],
     coalition: &'a [f64],
     score: &'a mut dyn FnMut(&[f32]) -> f64,
-    seated: Vec<usize>,
+    members: Vec<usize>,
     sum: Vec<f64>,
     update: Vec<f32>,
 }
 
-impl<'a> Scored<'a> {
+impl<'a> ScoredGame<'a> {
     /// The game of these updates, `coalition[i]` = cᵢ.
     pub fn new(
         updates: &'a [&'a [f32]],
@@ -26,14 +26,14 @@ impl<'a> Scored<'a> {
             updates,
             coalition,
             score,
-            seated: Vec::with_capacity(updates.len()),
+            members: Vec::with_capacity(updates.len()),
             sum: vec![0.0; dim],
             update: vec![0.0; dim],
         }
     }
 
-    /// The worth of the coalition at the table moved by `sign` times a player's update.
-    fn worth_moved(&mut self, player: Option<(usize, f64)>) -> f64 {
+    /// The value of the coalition moved by `sign` times a player's update.
+    fn value_moved(&mut self, player: Option<(usize, f64)>) -> f64 {
         match player {
             None => {
                 for (update, sum) in self.update.iter_mut().zip(&self.sum) {
@@ -52,41 +52,41 @@ impl<'a> Scored<'a> {
     }
 }
 
-impl Walk for Scored<'_> {
+impl Coalition for ScoredGame<'_> {
     fn players(&self) -> usize {
         self.updates.len()
     }
 
     fn clear(&mut self) {
-        self.seated.clear();
+        self.members.clear();
         self.sum.fill(0.0);
     }
 
     fn join(&mut self, player: usize) {
-        self.seated.push(player);
+        self.members.push(player);
         add(&mut self.sum, self.coalition[player], self.updates[player]);
     }
 
-    fn worth(&mut self) -> f64 {
-        self.worth_moved(None)
+    fn value(&mut self) -> f64 {
+        self.value_moved(None)
     }
 }
 
-impl Game for Scored<'_> {
+impl Game for ScoredGame<'_> {
     fn undo(&mut self) {
-        // Summed afresh: a subtraction would leave rounding errors of larger updates behind.
-        self.seated.pop();
+        // Summed again: a subtraction would leave rounding errors of larger updates behind.
+        self.members.pop();
         self.sum.fill(0.0);
-        for &player in &self.seated {
+        for &player in &self.members {
             add(&mut self.sum, self.coalition[player], self.updates[player]);
         }
     }
 
-    fn worth_with(&mut self, player: usize) -> f64 {
-        self.worth_moved(Some((player, 1.0)))
+    fn value_with(&mut self, player: usize) -> f64 {
+        self.value_moved(Some((player, 1.0)))
     }
 
-    fn worth_without(&mut self, player: usize) -> f64 {
-        self.worth_moved(Some((player, -1.0)))
+    fn value_without(&mut self, player: usize) -> f64 {
+        self.value_moved(Some((player, -1.0)))
     }
 }

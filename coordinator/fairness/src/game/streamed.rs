@@ -1,13 +1,13 @@
-//! The cosine game walked on the updates themselves, for more nodes than a Gram matrix pays for.
+//! The cosine game on the updates themselves, for more nodes than a Gram matrix pays for.
 
-use super::{Walk, cosine};
+use super::{Coalition, cosine};
 use crate::vector;
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
-/// The game of [`Cosine`](super::Cosine) without a Gram matrix: who joins costs one pass over its update
+/// The game of [`CosineGame`](super::CosineGame) without a Gram matrix: a player who joins costs one pass over its update
 /// instead of a row of products, so an order of N nodes costs O(N·dim) and nothing is quadratic in N.
-pub struct StreamedCosine<'a> {
+pub struct StreamedCosineGame<'a> {
     updates: &'a [&'a [f32]],
     /// cᵢ.
     coalition: &'a [f64],
@@ -25,7 +25,7 @@ pub struct StreamedCosine<'a> {
     mass: f64,
 }
 
-impl<'a> StreamedCosine<'a> {
+impl<'a> StreamedCosineGame<'a> {
     /// The game of these updates: `coalition[i]` = cᵢ, `weights[i]` = pᵢ.
     pub fn new(updates: &'a [&'a [f32]], weights: &[f64], coalition: &'a [f64]) -> Self {
         let processor = Arch::new();
@@ -56,7 +56,7 @@ impl<'a> StreamedCosine<'a> {
     }
 }
 
-impl Walk for StreamedCosine<'_> {
+impl Coalition for StreamedCosineGame<'_> {
     fn players(&self) -> usize {
         self.updates.len()
     }
@@ -68,25 +68,26 @@ impl Walk for StreamedCosine<'_> {
 
     fn join(&mut self, player: usize) {
         let (weight, own) = (self.coalition[player], self.squares[player]);
-        let pull = Arch::new().dispatch(Join { sum: &mut self.sum, weight, update: self.updates[player] });
+        let pull =
+            Arch::new().dispatch(JoinUpdate { sum: &mut self.sum, weight, update: self.updates[player] });
         self.aligned += self.alignment[player];
         self.square += 2.0 * pull + own;
         self.mass += own;
     }
 
-    fn worth(&mut self) -> f64 {
-        cosine::worth(self.aligned, self.square, self.mass, self.whole)
+    fn value(&mut self) -> f64 {
+        cosine::value(self.aligned, self.square, self.mass, self.whole)
     }
 }
 
 /// ⟨g_S, cᵢΔθᵢ⟩, and then g_S + cᵢΔθᵢ in place of g_S.
-struct Join<'a> {
+struct JoinUpdate<'a> {
     sum: &'a mut [f64],
     weight: f64,
     update: &'a [f32],
 }
 
-impl WithSimd for Join<'_> {
+impl WithSimd for JoinUpdate<'_> {
     type Output = f64;
 
     #[inline(always)]

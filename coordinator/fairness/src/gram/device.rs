@@ -1,8 +1,8 @@
-//! Where the Gram matrix is built.
+//! The processors that build the Gram matrix.
 
 use serde::{Deserialize, Serialize};
 
-/// What multiplies the updates.
+/// A processor that multiplies updates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Device {

@@ -1,4 +1,4 @@
-//! The Gram matrix of a round's updates: all that the gradient utilities need to know of them.
+//! The Gram matrix of a round's updates, on which the cosine game is computed.
 
 mod cpu;
 mod device;
@@ -24,6 +24,9 @@ impl Gram {
     }
 
     /// The same on a device of choice; the GPU's figures agree to 10⁻⁵ of ‖Δθᵢ‖‖Δθⱼ‖.
+    ///
+    /// # Errors
+    /// [`FairnessError::Gpu`] if the GPU cannot be used.
     pub fn on(device: Device, updates: &[&[f32]]) -> Result<Self, FairnessError> {
         match device {
             Device::Cpu => Ok(Self::of(updates)),
@@ -47,7 +50,7 @@ impl Gram {
         Self { size, products }
     }
 
-    /// How many updates there are.
+    /// The number of updates.
     pub fn size(&self) -> usize {
         self.size
     }
@@ -67,8 +70,11 @@ impl Gram {
 const WITHOUT_GPU: &str = "this program was built without the cargo feature `gpu`";
 
 impl Device {
-    /// What does the work, as its driver calls it.
-    pub fn name(self) -> Result<&'static str, FairnessError> {
+    /// The device by the name that its driver gives it.
+    ///
+    /// # Errors
+    /// [`FairnessError::Gpu`] if there is none, or if the cargo feature `gpu` is missing.
+    pub fn driver_name(self) -> Result<&'static str, FairnessError> {
         match self {
             Self::Cpu => Ok("cpu"),
             #[cfg(feature = "gpu")]

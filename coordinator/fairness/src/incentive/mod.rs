@@ -1,4 +1,4 @@
-//! From standings to who receives the latest model, Sec. 3.2.
+//! Incentives, Sec. 3.2: from standings to the nodes that receive the latest model.
 
 mod sampler;
 mod softmax;
@@ -8,4 +8,4 @@ mod temperature;
 pub use sampler::{Sampler, SamplerKind, inclusion_probabilities, wait_bound};
 pub use softmax::sampling_probabilities;
 pub use staleness::{expected_staleness, mean_staleness, selection_probability};
-pub use temperature::{Temperatures, temperature_for_band, temperature_for_worst_staleness};
+pub use temperature::{TemperatureRange, temperature_for_band, temperature_for_worst_staleness};

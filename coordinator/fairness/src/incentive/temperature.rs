@@ -4,35 +4,49 @@ use super::{expected_staleness, sampling_probabilities};
 use crate::FairnessError;
 use std::cmp::Ordering;
 
-/// The temperatures that keep a wish.
+/// The temperatures that satisfy a demand.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Temperatures {
+pub struct TemperatureRange {
     /// The lowest, 0 if there is none: most reward for contribution.
     pub low: f64,
-    /// The one that keeps it with most room.
+    /// The one that satisfies it with most room.
     pub best: f64,
     /// The highest, ∞ if there is none: most equality.
     pub high: f64,
 }
 
-/// β at which the worst-placed node's expected staleness Γ is `wanted`, by bisection: Γ of the lowest
-/// standing falls as β grows, from ∞ towards what equal probabilities give.
+/// The temperature β at which the worst-placed node's [`expected_staleness`] Γ is `wanted`, by bisection: Γ of the lowest
+/// standing falls as β grows, from ∞ towards that of equal probabilities.
+///
+/// # Errors
+/// [`FairnessError::Unreachable`] where equal standings or equal probabilities leave another Γ at every temperature; other
+/// variants name an input that is empty, out of range or not finite.
+///
+/// # Example
+/// ```
+/// # use evenhand_fairness::{expected_staleness, sampling_probabilities, temperature_for_worst_staleness};
+/// let standings = [0.1, 0.2, 0.4];
+/// let beta = temperature_for_worst_staleness(&standings, 1, 50.0)?;
+/// let worst = expected_staleness(sampling_probabilities(&standings, beta)[0], 1);
+/// assert!((worst - 50.0).abs() < 1e-9);
+/// # Ok::<(), evenhand_fairness::FairnessError>(())
+/// ```
 pub fn temperature_for_worst_staleness(standings: &[f64], k: u32, wanted: f64) -> Result<f64, FairnessError> {
     let spread = check(standings, k)?;
     if !wanted.is_finite() {
         return Err(FairnessError::NotFinite { field: "worst_staleness".into() });
     }
     let equal = expected_staleness(1.0 / standings.len() as f64, k);
-    let wish = || format!("worst_staleness = {wanted}");
+    let demand = || format!("worst_staleness = {wanted}");
     if spread == 0.0 {
         return Err(FairnessError::Unreachable {
-            wish: wish(),
+            demand: demand(),
             reachable: format!("all standings are equal, so it is {equal} at every temperature"),
         });
     }
     if wanted <= equal {
         return Err(FairnessError::Unreachable {
-            wish: wish(),
+            demand: demand(),
             reachable: format!(
                 "even equal probabilities leave {equal} with k = {k} of {} nodes; ask for more than that, or raise k",
                 standings.len()
@@ -43,28 +57,34 @@ pub fn temperature_for_worst_staleness(standings: &[f64], k: u32, wanted: f64) -
         let probabilities = sampling_probabilities(standings, temperature);
         expected_staleness(probabilities.iter().copied().fold(f64::INFINITY, f64::min), k)
     };
-    let kept = |temperature: f64| worst(temperature) <= wanted;
+    let satisfied = |temperature: f64| worst(temperature) <= wanted;
     let (mut low, mut high) = (spread, spread);
-    while kept(low) {
+    while satisfied(low) {
         low /= 16.0;
     }
-    while !kept(high) && high < f64::MAX / 16.0 {
+    while !satisfied(high) && high < f64::MAX / 16.0 {
         high *= 16.0;
     }
-    Ok(edge(low, high, kept))
+    Ok(edge(low, high, satisfied))
 }
 
-/// The temperatures at which r₁ ≤ ψᵢΓᵢ ≤ r₂ for every node: staleness inversely proportional to
-/// standing, up to the band.
+/// The temperatures at which staleness is inversely proportional to standing, up to a band.
+///
+/// # Formula
+/// r₁ ≤ ψᵢΓᵢ ≤ r₂ for every node i, `band` = (r₁, r₂).
 ///
 /// Neither side is monotone in β (a standing above the mean is drawn most often at some β in between),
 /// so the range of all β that tell nodes apart in double precision is searched on a logarithmic grid
 /// for the one with most room, and the range around it is then found by bisection.
+///
+/// # Errors
+/// [`FairnessError::Unreachable`] with the nearest band that can be had; other variants name an input that is empty, out of
+/// range or not finite.
 pub fn temperature_for_band(
     standings: &[f64],
     k: u32,
     band: (f64, f64),
-) -> Result<Temperatures, FairnessError> {
+) -> Result<TemperatureRange, FairnessError> {
     let spread = check(standings, k)?;
     if band.0.partial_cmp(&band.1).is_none_or(Ordering::is_gt) {
         return Err(FairnessError::OutOfRange {
@@ -80,7 +100,7 @@ pub fn temperature_for_band(
         let products = standings.iter().zip(sampling_probabilities(standings, temperature)).map(product);
         products.fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), x| (least.min(x), most.max(x)))
     };
-    // How far the products leave the band; negative inside.
+    // The distance of the products from the band; negative inside.
     let excess = |temperature: f64| {
         let (least, most) = products(temperature);
         (band.0 - least).max(most - band.1)
@@ -95,7 +115,7 @@ pub fn temperature_for_band(
     if excess(best) > 0.0 {
         let (least, most) = products(best);
         return Err(FairnessError::Unreachable {
-            wish: format!("band = [{}, {}]", band.0, band.1),
+            demand: format!("band = [{}, {}]", band.0, band.1),
             reachable: format!("nearest to it is [{least}, {most}], at temperature {best}"),
         });
     }
@@ -108,7 +128,7 @@ pub fn temperature_for_band(
         Some(out) => edge(grid[nearest + out], best, inside),
         None => f64::INFINITY,
     };
-    Ok(Temperatures { low, best, high })
+    Ok(TemperatureRange { low, best, high })
 }
 
 /// The grid spans β from where exp(−spread/β) vanishes to where it is 1, in double precision.
@@ -116,7 +136,7 @@ const GRID_FROM: f64 = -7.0;
 const GRID_STEP: f64 = 0.02;
 const GRID: u32 = 2200;
 
-/// Where a function that falls, then rises, is lowest, by golden section of the logarithm.
+/// The minimum of a function that falls, then rises, by golden section of the logarithm.
 fn lowest_between(low: f64, high: f64, f: &impl Fn(f64) -> f64) -> f64 {
     let (mut low, mut high) = (low.ln(), high.ln());
     let golden = (5f64.sqrt() - 1.0) / 2.0;
@@ -127,18 +147,18 @@ fn lowest_between(low: f64, high: f64, f: &impl Fn(f64) -> f64) -> f64 {
     (0.5 * (low + high)).exp()
 }
 
-/// The last temperature on the way from `inside` to `outside` that keeps a wish, to the last bit.
-fn edge(mut outside: f64, mut inside: f64, kept: impl Fn(f64) -> bool) -> f64 {
+/// The last temperature between `inside` and `outside` that satisfies a demand, to the last bit.
+fn edge(mut outside: f64, mut inside: f64, satisfied: impl Fn(f64) -> bool) -> f64 {
     loop {
         let middle = outside.sqrt() * inside.sqrt();
         if !(outside.min(inside) < middle && middle < outside.max(inside)) {
             return inside;
         }
-        if kept(middle) { inside = middle } else { outside = middle }
+        if satisfied(middle) { inside = middle } else { outside = middle }
     }
 }
 
-/// Refuses what no temperature can serve, and gives the spread of the standings.
+/// The spread of the standings, if there is any temperature for them.
 fn check(standings: &[f64], k: u32) -> Result<f64, FairnessError> {
     if standings.is_empty() {
         return Err(FairnessError::Empty { field: "standings" });

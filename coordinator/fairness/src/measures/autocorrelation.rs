@@ -1,4 +1,4 @@
-//! Whether a node's contributions depend on the rounds before.
+//! Autocorrelation: dependence of a node's contributions on the rounds before.
 
 /// Autocorrelations and the band in which those of independent values would lie.
 #[derive(Debug, Clone, PartialEq)]
@@ -12,7 +12,7 @@ pub struct Autocorrelation {
 /// r_h = Σ(x_t − x̄)(x_{t+h} − x̄) / Σ(x_t − x̄)² for h = 0 … `lags`, the biased estimate, which keeps
 /// the sequence positive definite. None when the values never vary.
 ///
-/// The stop rules take rounds as independent: lag 1 far outside the band (as momentum kept across
+/// The stop rules take rounds as independent: lag 1 far outside the band (as momentum across
 /// rounds makes it) says that their error rates do not hold.
 pub fn autocorrelation(values: &[f64], lags: usize) -> Option<Autocorrelation> {
     let n = values.len();

@@ -1,4 +1,4 @@
-//! Whether contributions look multivariate normal, as Hotelling's tests suppose.
+//! A test of multivariate normality, which Hotelling's tests suppose.
 
 use crate::hotelling::{NoStatistic, mean_and_scatter, whitening};
 use nalgebra::DMatrix;
@@ -19,6 +19,9 @@ pub struct HenzeZirkler {
 /// HZ = n·[n⁻² Σⱼₖ e^{−b²Dⱼₖ/2} − 2(1+b²)^{−d/2} n⁻¹ Σⱼ e^{−b²Dⱼ/(2(1+b²))} + (1+2b²)^{−d/2}] with
 /// Dⱼₖ, Dⱼ the squared Mahalanobis distances between rows and to the mean (covariance with n) and
 /// b = 2^{−1/2}·(n(2d+1)/4)^{1/(d+4)}.
+///
+/// # Errors
+/// [`NoStatistic`] for too few rows, a constant column, or columns that determine each other.
 pub fn henze_zirkler(rows: &[Vec<f64>]) -> Result<HenzeZirkler, NoStatistic> {
     let d = rows.first().map_or(0, Vec::len);
     if d == 0 || rows.len() <= d {

@@ -1,15 +1,11 @@
-//! What a run reports about itself.
+//! Statistics of a run: correlation, normality, autocorrelation, spread over the nodes.
 
 mod autocorrelation;
 mod henze_zirkler;
-mod online;
 mod pearson;
-mod recall;
-mod staleness;
+mod summary;
 
 pub use autocorrelation::{Autocorrelation, autocorrelation};
 pub use henze_zirkler::{HenzeZirkler, henze_zirkler};
-pub use online::{Online, Summary};
 pub use pearson::pearson;
-pub use recall::recall;
-pub use staleness::Staleness;
+pub use summary::Summary;

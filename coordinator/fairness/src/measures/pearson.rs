@@ -1,6 +1,16 @@
 //! Correlation.
 
 /// Pearson's correlation of two samples; none when either does not vary or their lengths differ.
+///
+/// # Formula
+/// Σ(xᵢ−x̄)(yᵢ−ȳ) / √(Σ(xᵢ−x̄)² Σ(yᵢ−ȳ)²).
+///
+/// # Example
+/// ```
+/// # use evenhand_fairness::measures::pearson;
+/// assert_eq!(pearson(&[1.0, 2.0, 4.0], &[3.0, 5.0, 9.0]), Some(1.0));
+/// assert_eq!(pearson(&[1.0, 2.0], &[3.0, 3.0]), None);
+/// ```
 pub fn pearson(x: &[f64], y: &[f64]) -> Option<f64> {
     // Asked of the values themselves: rounding leaves equal ones a little off their mean.
     let varies = |values: &[f64]| values.iter().any(|value| *value != values[0]);

@@ -5,33 +5,39 @@ use crate::{Contributions, FairnessError, game::Game};
 /// The most players whose coalitions are enumerated: a million coalitions.
 pub const PLAYERS_MAX: usize = 20;
 
-/// φᵢ = Σ_{S⊆N∖i} w(|S|)·[U(S∪{i}) − U(S)] with w(s) = s!(N−s−1)!/N!, valuing each coalition once.
+/// Shapley values by enumeration, valuing each coalition once.
+///
+/// # Formula
+/// φᵢ = Σ_{S⊆N∖i} w(|S|)·[U(S∪{i}) − U(S)] with w(s) = s!(N−s−1)!/N!.
+///
+/// # Errors
+/// [`FairnessError::TooManyPlayers`] beyond [`PLAYERS_MAX`].
 pub fn exact(game: &mut impl Game) -> Result<Contributions, FairnessError> {
     let players = game.players();
     if players > PLAYERS_MAX {
         return Err(FairnessError::TooManyPlayers { players, most: PLAYERS_MAX });
     }
-    let mut worths = vec![0.0; 1 << players];
+    let mut values = vec![0.0; 1 << players];
     game.clear();
-    value_all(game, 0, 0, &mut worths);
+    value_all(game, 0, 0, &mut values);
     let weights = subset_weights(players);
     let value = |player: usize| {
-        let without = (0..worths.len()).filter(|coalition| coalition & (1 << player) == 0);
-        let marginal = |coalition: usize| worths[coalition | (1 << player)] - worths[coalition];
+        let without = (0..values.len()).filter(|coalition| coalition & (1 << player) == 0);
+        let marginal = |coalition: usize| values[coalition | (1 << player)] - values[coalition];
         without.map(|coalition| weights[coalition.count_ones() as usize] * marginal(coalition)).sum()
     };
     Ok(Contributions { values: (0..players).map(value).collect(), standard_errors: vec![0.0; players] })
 }
 
-/// Values every coalition of the table (`seated`, bit by bit) with players from `next` on.
-fn value_all(game: &mut impl Game, seated: usize, next: usize, worths: &mut [f64]) {
+/// Values every coalition of `members` (a bit for each player) and players from `next` on.
+fn value_all(game: &mut impl Game, members: usize, next: usize, values: &mut [f64]) {
     if next == game.players() {
-        worths[seated] = game.worth();
+        values[members] = game.value();
         return;
     }
-    value_all(game, seated, next + 1, worths);
+    value_all(game, members, next + 1, values);
     game.join(next);
-    value_all(game, seated | (1 << next), next + 1, worths);
+    value_all(game, members | (1 << next), next + 1, values);
     game.undo();
 }
 

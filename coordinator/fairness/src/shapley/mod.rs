@@ -1,7 +1,7 @@
 //! Shapley values of any [`Game`](super::game::Game), exactly or by sampling.
 //!
 //! φᵢ = Σ_{S⊆N∖i} |S|!(N−|S|−1)!/N! · [U(S∪{i}) − U(S)]: what player i adds, averaged over the orders
-//! in which the players may come to the table.
+//! in which the players may join.
 
 mod estimator;
 mod exact;

@@ -2,10 +2,10 @@
 
 use crate::{Contributions, FairnessError};
 
-/// How hard to try.
+/// The samples and the precision asked of an estimator.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Effort {
-    /// How many samples to take; with `standard_error`, how many at most.
+    /// The number of samples; with `standard_error`, the most.
     pub samples: usize,
     /// Stop as soon as every player's standard error is at most this.
     pub standard_error: Option<f64>,

@@ -1,13 +1,13 @@
-//! Our rule: no drift to be seen, and standings as precise as what they decide.
+//! Our rule: no visible drift, and standings as precise as their use demands.
 
-use super::{Reason, Verdict, why_not};
+use super::{StopReason, StopVerdict};
 use crate::hotelling;
 
 /// Stops when (a) contributions do not drift: neither does the two-sample T² of the last τ rounds
 /// against those before reject equal means at `level`, nor the T² of the slopes over all rounds a mean
 /// that stays; and (b) every node's standing is known to ±`allowed`, precision·β.
 ///
-/// What holds, for rounds that are independent and normal:
+/// Guarantees, for rounds that are independent and normal:
 /// - Whenever the rule stops on contributions that have settled, all standings are off by more than
 ///   `allowed` with probability at most `level`. This holds for the rule as it is run, with a look after
 ///   every round: (b) uses intervals that are valid in all rounds at once, see [`Boundary`].
@@ -16,42 +16,42 @@ use crate::hotelling;
 ///   many chances to hide. The window alone misses slow drift then, so the slopes are tested as well, which
 ///   see it long before it exceeds what (b) allows. docs/fairness.md has the measured rates.
 ///
-/// (b) is asked of every node, since the standings of all decide who is drawn; (a) of the watched ones,
+/// (b) is asked of every node, since the standings of all decide who is drawn; (a) of the tested ones,
 /// whose covariance has to be estimated.
 pub(super) fn judge(
     history: &[Vec<f64>],
     rows: &[Vec<f64>],
-    watched: &[usize],
+    tested: &[usize],
     window: usize,
     level: f64,
     allowed: f64,
-) -> Verdict {
-    let (rounds, needed) = (rows.len(), window.max(watched.len()) + 2);
+) -> StopVerdict {
+    let (rounds, needed) = (rows.len(), window.max(tested.len()) + 2);
     if rounds < needed {
-        return Verdict::not_yet(Reason::TooFewRounds { rounds, needed });
+        return StopVerdict::not_yet(tested, StopReason::TooFewRounds { rounds, needed });
     }
     let (before, last) = rows.split_at(rounds - window);
-    let tests = hotelling::two_sample(before, last, watched.len())
-        .and_then(|drift| Ok((drift, hotelling::trend(rows, watched.len())?)));
+    let tests = hotelling::two_sample(before, last, tested.len())
+        .and_then(|drift| Ok((drift, hotelling::trend(rows, tested.len())?)));
     let (drift, trend) = match tests {
-        Err(none) => return Verdict::not_yet(why_not(none, rounds, watched)),
+        Err(none) => return StopVerdict::not_yet(tested, StopReason::of(none, rounds, tested)),
         Ok(tests) => tests,
     };
     let (node, half_width) = widest(history, level, window);
     let (p_value, trend_p_value) = (drift.p_value, trend.p_value);
     let (stop, reason) = if p_value < level {
-        (false, Reason::Moving { p_value, needed: level })
+        (false, StopReason::Moving { p_value, needed: level })
     } else if trend_p_value < level {
-        (false, Reason::Trending { p_value: trend_p_value, needed: level })
+        (false, StopReason::Trending { p_value: trend_p_value, needed: level })
     } else if half_width > allowed {
-        (false, Reason::Imprecise { node, half_width, allowed })
+        (false, StopReason::Imprecise { node, half_width, allowed })
     } else {
-        (true, Reason::SteadyAndPrecise { p_value, trend_p_value, half_width, allowed })
+        (true, StopReason::SteadyAndPrecise { p_value, trend_p_value, half_width, allowed })
     };
-    Verdict {
+    StopVerdict {
         trend_p_value: Some(trend_p_value),
         half_width: Some(half_width),
-        ..Verdict::on(drift, stop, reason)
+        ..StopVerdict::on(drift, tested, stop, reason)
     }
 }
 

@@ -1,13 +1,33 @@
-//! When the standings are settled: the rules that end the exploring phase.
+//! Stop rules: the end of the exploring phase, once the standings are settled.
 
 mod calibrated;
+mod drift;
 mod paper;
+mod verdict;
 
-use super::hotelling::{self, Hotelling, NoStatistic};
+pub use drift::judge_drift;
+pub use verdict::{StopReason, StopVerdict};
+
+use super::hotelling;
 use serde::{Deserialize, Serialize};
-use std::fmt;
 
 /// A stop rule and its parameters.
+///
+/// # Formula
+/// `Paper`: stop at p ≥ α of the one-sample T² against the mean of all rounds but the last τ, Sec. 3.1. `Calibrated`: stop
+/// when neither the two-sample T² of the last τ rounds nor the T² of the slopes rejects at `level`, and every standing is
+/// known to ±`precision`·β by a confidence sequence valid in all rounds at once (Lai 1976).
+///
+/// # Example
+/// ```
+/// use evenhand_fairness::{StopReason, StopRule};
+///
+/// let rule = StopRule::Paper { window: 5, alpha: 0.7 };
+/// let history: Vec<Vec<f64>> = (0..4).map(|t| vec![0.3 + f64::from(t % 2) / 100.0]).collect();
+/// let verdict = rule.judge(&history, &[0], 0.1);
+/// assert_eq!(verdict.reason, StopReason::TooFewRounds { rounds: 4, needed: 6 });
+/// assert_eq!(verdict.to_string(), "not yet, because 4 rounds are too few: the test needs 6");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "rule", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum StopRule {
@@ -16,7 +36,7 @@ pub enum StopRule {
         /// τ: the last rounds left out of μ₀.
         window: usize,
         /// α: stop at p ≥ α.
-        strictness: f64,
+        alpha: f64,
     },
     /// Ours, with error rates that are what they say.
     Calibrated {
@@ -31,223 +51,63 @@ pub enum StopRule {
 
 impl Default for StopRule {
     fn default() -> Self {
-        Self::Paper { window: 15, strictness: 0.7 }
-    }
-}
-
-/// What a rule says after a round, with the figures it says it on.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Verdict {
-    /// Hotelling's T², once there are rounds enough.
-    pub t2: Option<f64>,
-    /// T² as an F statistic.
-    pub f: Option<f64>,
-    /// P(F ≥ f) if nothing has changed.
-    pub p_value: Option<f64>,
-    /// The same of the test for a slow trend (calibrated rule only).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub trend_p_value: Option<f64>,
-    /// The widest confidence half-width of a standing (calibrated rule only).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub half_width: Option<f64>,
-    /// Whether to stop exploring.
-    pub stop: bool,
-    /// Why, or why not yet.
-    pub reason: Reason,
-}
-
-/// Why a rule says stop, or not yet.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Reason {
-    /// The paper's rule is content.
-    Settled {
-        /// p.
-        p_value: f64,
-        /// α.
-        strictness: f64,
-    },
-    /// The calibrated rule is content.
-    SteadyAndPrecise {
-        /// p of the drift test.
-        p_value: f64,
-        /// p of the trend test.
-        trend_p_value: f64,
-        /// The widest half-width.
-        half_width: f64,
-        /// The widest allowed.
-        allowed: f64,
-    },
-    /// There is nothing to wait for.
-    Still,
-    /// No node is watched.
-    NobodyWatched,
-    /// Too few rounds.
-    TooFewRounds {
-        /// How many there are.
-        rounds: usize,
-        /// How many there have to be.
-        needed: usize,
-    },
-    /// A watched node has no finite contribution in some round.
-    Absent {
-        /// The node's column.
-        node: usize,
-        /// The round, from 0.
-        round: usize,
-    },
-    /// A watched node's contributions never vary.
-    Constant {
-        /// The node's column.
-        node: usize,
-    },
-    /// The covariance cannot be inverted.
-    Singular,
-    /// The contributions still move.
-    Moving {
-        /// p of the test.
-        p_value: f64,
-        /// What it has to reach.
-        needed: f64,
-    },
-    /// The contributions move slowly.
-    Trending {
-        /// p of the test.
-        p_value: f64,
-        /// What it has to reach.
-        needed: f64,
-    },
-    /// The standings are not known precisely enough.
-    Imprecise {
-        /// The node with the widest interval.
-        node: usize,
-        /// Its half-width.
-        half_width: f64,
-        /// The widest allowed.
-        allowed: f64,
-    },
-}
-
-impl fmt::Display for Reason {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Self::Settled { p_value, strictness } => {
-                write!(out, "settled: p = {p_value:.4} reaches the strictness {strictness}")
-            }
-            Self::SteadyAndPrecise { p_value, trend_p_value, half_width, allowed } => write!(
-                out,
-                "settled: no drift (p = {p_value:.4}), no trend (p = {trend_p_value:.4}), \
-                 and every standing within ±{half_width:.3e} (allowed {allowed:.3e})"
-            ),
-            Self::Still => write!(out, "settled: no contribution varies"),
-            Self::NobodyWatched => write!(out, "not yet, because no node is watched"),
-            Self::TooFewRounds { rounds, needed } => {
-                write!(out, "not yet, because {rounds} rounds are too few: the test needs {needed}")
-            }
-            Self::Absent { node, round } => {
-                write!(out, "not yet, because node {node} has no contribution in round {}", round + 1)
-            }
-            Self::Constant { node } => {
-                write!(out, "not yet, because the contributions of node {node} never vary")
-            }
-            Self::Singular => {
-                write!(out, "not yet, because the covariance of the watched nodes is singular")
-            }
-            Self::Moving { p_value, needed } => {
-                write!(out, "not yet, because contributions still move: p = {p_value:.4} is below {needed}")
-            }
-            Self::Trending { p_value, needed } => {
-                write!(out, "not yet, because contributions show a trend: p = {p_value:.4} is below {needed}")
-            }
-            Self::Imprecise { node, half_width, allowed } => write!(
-                out,
-                "not yet, because the standing of node {node} is known to ±{half_width:.3e} only (allowed {allowed:.3e})"
-            ),
-        }
-    }
-}
-
-impl Serialize for Reason {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl Verdict {
-    fn not_yet(reason: Reason) -> Self {
-        Self { t2: None, f: None, p_value: None, trend_p_value: None, half_width: None, stop: false, reason }
-    }
-
-    fn on(test: Hotelling, stop: bool, reason: Reason) -> Self {
-        let Hotelling { t2, f, p_value } = test;
-        Self { t2: Some(t2), f: Some(f), p_value: Some(p_value), stop, ..Self::not_yet(reason) }
+        Self::Paper { window: 15, alpha: 0.7 }
     }
 }
 
 impl StopRule {
     /// The rule's verdict on the contributions so far: `history` has a row for each round and a column
-    /// for each node, `watched` are the columns tested (M of them), `temperature` is β.
-    pub fn judge(&self, history: &[Vec<f64>], watched: &[usize], temperature: f64) -> Verdict {
-        if watched.is_empty() {
-            return Verdict::not_yet(Reason::NobodyWatched);
+    /// for each node, `tested` are the columns tested (M of them), `temperature` is β.
+    pub fn judge(&self, history: &[Vec<f64>], tested: &[usize], temperature: f64) -> StopVerdict {
+        if tested.is_empty() {
+            return StopVerdict::not_yet(tested, StopReason::NoTestedNodes);
         }
-        let columns = match columns_of(history, watched) {
+        let columns = match columns_of(history, tested) {
             Ok(columns) => columns,
-            Err(reason) => return Verdict::not_yet(reason),
+            Err(reason) => return StopVerdict::not_yet(tested, reason),
         };
         match *self {
-            Self::Paper { window, strictness } => paper::judge(&columns, watched, window, strictness),
+            Self::Paper { window, alpha } => paper::judge(&columns, tested, window, alpha),
             Self::Calibrated { window, level, precision } => {
-                calibrated::judge(history, &columns, watched, window, level, precision * temperature)
+                calibrated::judge(history, &columns, tested, window, level, precision * temperature)
             }
         }
     }
-}
 
-impl StopRule {
-    /// The same on the first `most` of the `candidates` that tell something of their own, see
-    /// [`telling`](hotelling::telling); and which those were.
+    /// The same on the first `most` of the `candidates` whose contributions vary and do not follow from the others', see
+    /// [`independent_columns`](hotelling::independent_columns); [`StopVerdict::tested`] lists them.
     ///
-    /// Departs from the paper, whose covariance has no inverse when a watched node keeps silent, or when all nodes are
-    /// watched and their contributions sum to 1: one node could then keep everybody exploring for ever.
-    pub fn judge_telling(
+    /// Departs from the paper, whose covariance has no inverse when a tested node keeps silent, or when all nodes are
+    /// tested and their contributions sum to 1: one node could then prolong the exploration without end.
+    pub fn judge_independent(
         &self,
         history: &[Vec<f64>],
         candidates: &[usize],
         most: usize,
         temperature: f64,
-    ) -> (Verdict, Vec<usize>) {
+    ) -> StopVerdict {
         let (Self::Paper { window, .. } | Self::Calibrated { window, .. }) = *self;
         let founders = history.first().map_or(0, Vec::len);
         let whole = |node: &usize| *node < founders && history.iter().all(|row| row[*node].is_finite());
         let candidates: Vec<usize> = candidates.iter().copied().filter(whole).collect();
         if history.len() <= window {
-            let watched = candidates[..most.min(candidates.len())].to_vec();
-            return (self.judge(history, &watched, temperature), watched);
+            return self.judge(history, &candidates[..most.min(candidates.len())], temperature);
         }
-        let mut watched = hotelling::telling(history, &candidates, most);
-        watched.sort_unstable();
-        let verdict = match watched.is_empty() && !candidates.is_empty() {
-            true => Verdict { stop: true, ..Verdict::not_yet(Reason::Still) },
-            false => self.judge(history, &watched, temperature),
-        };
-        (verdict, watched)
+        let mut tested = hotelling::independent_columns(history, &candidates, most);
+        tested.sort_unstable();
+        match tested.is_empty() && !candidates.is_empty() {
+            true => StopVerdict { stop: true, ..StopVerdict::not_yet(&tested, StopReason::NothingVaries) },
+            false => self.judge(history, &tested, temperature),
+        }
     }
 }
 
-fn columns_of(history: &[Vec<f64>], watched: &[usize]) -> Result<Vec<Vec<f64>>, Reason> {
-    let watched_of = |(round, row): (usize, &Vec<f64>)| {
+fn columns_of(history: &[Vec<f64>], tested: &[usize]) -> Result<Vec<Vec<f64>>, StopReason> {
+    let row_of = |(round, row): (usize, &Vec<f64>)| {
         let value = |&node: &usize| {
-            row.get(node).copied().filter(|value| value.is_finite()).ok_or(Reason::Absent { node, round })
+            row.get(node).copied().filter(|value| value.is_finite()).ok_or(StopReason::Absent { node, round })
         };
-        watched.iter().map(value).collect()
+        tested.iter().map(value).collect()
     };
-    history.iter().enumerate().map(watched_of).collect()
-}
-
-fn why_not(none: NoStatistic, rounds: usize, watched: &[usize]) -> Reason {
-    match none {
-        NoStatistic::TooFew { needed } => Reason::TooFewRounds { rounds, needed },
-        NoStatistic::Constant { column } => Reason::Constant { node: watched[column] },
-        NoStatistic::Singular => Reason::Singular,
-    }
+    history.iter().enumerate().map(row_of).collect()
 }

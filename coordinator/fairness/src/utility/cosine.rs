@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 ///
 /// # Formula
 /// U(S) = ⟨g_S, g_N⟩ / (‖g_S‖‖g_N‖), U(∅) = 0; φ by the configured estimator on the Gram matrix, see
-/// [`game::Cosine`], or on the updates themselves, see [`game::StreamedCosine`].
+/// [`game::CosineGame`], or on the updates themselves, see [`game::StreamedCosineGame`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cosine;
 
@@ -22,7 +22,7 @@ impl MeasureRound for Cosine {
     ) -> Result<Contributions, FairnessError> {
         let config = round.config;
         if streams(round.updates.len(), config) {
-            let mut game = game::StreamedCosine::new(round.updates, round.weights, &round.coalition);
+            let mut game = game::StreamedCosineGame::new(round.updates, round.weights, &round.coalition);
             if let Some(i) = game.without_norm() {
                 return Err(round.without_norm(i));
             }
@@ -37,20 +37,20 @@ impl MeasureRound for Cosine {
 }
 
 /// The cosine game on the Gram matrix of the round.
-pub(super) fn gram_game(round: &RoundUpdates<'_>) -> Result<game::Cosine, FairnessError> {
+pub(super) fn gram_game(round: &RoundUpdates<'_>) -> Result<game::CosineGame, FairnessError> {
     let gram = Gram::on(round.config.device, round.updates)?;
     if let Some(i) = (0..gram.size()).find(|&i| !gram.get(i, i).is_finite()) {
         return Err(round.without_norm(i));
     }
-    Ok(game::Cosine::new(&gram, round.weights, &round.coalition))
+    Ok(game::CosineGame::new(&gram, round.weights, &round.coalition))
 }
 
-/// Orders for which walking on the updates costs as much as one node's share of the Gram matrix: a
-/// product of the matrix is computed that much faster than a step of the walk.
+/// Orders for which passing over the updates costs as much as one node's share of the Gram matrix: a
+/// product of the matrix is computed that much faster than a player joins without it.
 const PRODUCTS_A_STEP: usize = 32;
 
-/// Whether so many nodes are better walked than multiplied: samples × N passes over an update grow
-/// with N, the Gram matrix with its square.
+/// Whether so many nodes are valued faster without a Gram matrix: samples × N passes over an update grow
+/// with N, the matrix with its square.
 fn streams(nodes: usize, config: &ContributionConfig) -> bool {
     config.estimator == Estimator::Permutation
         && config.device == Device::Cpu

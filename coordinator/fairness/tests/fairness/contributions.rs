@@ -3,7 +3,7 @@
 use super::assert_close;
 use evenhand_fairness::{
     ContributionConfig, Contributions, Estimator, FairnessError, Gram, Utility, Weighting, contributions,
-    game::{Cosine, Rule, Scored},
+    game::{CosineGame, FunctionGame, ScoredGame},
     shapley,
 };
 use rand::{RngExt, SeedableRng};
@@ -54,7 +54,7 @@ fn cosine(a: &[f64], b: &[f64]) -> f64 {
 fn the_inner_product_has_its_closed_form_whatever_the_estimator() {
     let (updates, weights) = (updates(6, 9000), [0.3, 0.1, 0.2, 0.15, 0.05, 0.2]);
     let whole = sum(&updates, &weights, &[true; 6]);
-    let mut game = Rule::new(6, |s: &[bool]| dot(&sum(&updates, &weights, s), &whole));
+    let mut game = FunctionGame::new(6, |s: &[bool]| dot(&sum(&updates, &weights, s), &whole));
     let known = shapley::exact(&mut game).unwrap().values;
     for estimator in ESTIMATORS {
         let config =
@@ -69,12 +69,13 @@ fn the_inner_product_has_its_closed_form_whatever_the_estimator() {
 fn the_projection_is_the_inner_product_in_shares_of_the_whole() {
     let (updates, weights) = (updates(6, 9000), [0.3, 0.1, 0.2, 0.15, 0.05, 0.2]);
     let whole = sum(&updates, &weights, &[true; 6]);
-    let mut game = Rule::new(6, |s: &[bool]| dot(&sum(&updates, &weights, s), &whole) / dot(&whole, &whole));
+    let mut game =
+        FunctionGame::new(6, |s: &[bool]| dot(&sum(&updates, &weights, s), &whole) / dot(&whole, &whole));
     let known = shapley::exact(&mut game).unwrap().values;
     let config = ContributionConfig { utility: Utility::Projection, ..ContributionConfig::default() };
     let found = value(&updates, &weights, config).unwrap();
     assert_close(&found.values, &known, 1e-10);
-    assert!((found.values.iter().sum::<f64>() - 1.0).abs() < 1e-12, "the whole is worth 1");
+    assert!((found.values.iter().sum::<f64>() - 1.0).abs() < 1e-12, "the whole has the value 1");
     for last in [-0.1f32, -0.1 + 1e-8] {
         let opposed = [vec![1.0f32, 0.1], vec![-1.0, last]];
         let found = value(&opposed, &[0.5, 0.5], config).unwrap().values;
@@ -124,8 +125,8 @@ fn a_huge_update_leaves_the_others_precise() {
     updates[2].iter_mut().for_each(|x| *x *= 1e6);
     let weights = [1.0 / 7.0; 7];
     let whole = sum(&updates, &weights, &[true; 7]);
-    // Every size of coalition without 2, each after 2 was at the table.
-    let mut game = Rule::new(7, |s: &[bool]| cosine(&sum(&updates, &weights, s), &whole));
+    // Every size of coalition without 2, each after 2 was a member.
+    let mut game = FunctionGame::new(7, |s: &[bool]| cosine(&sum(&updates, &weights, s), &whole));
     let effort = shapley::Effort { samples: 200, standard_error: None };
     let known = shapley::stratified(&mut game, effort, &mut rng()).unwrap().values;
     let config = ContributionConfig { samples: 200, ..ContributionConfig::default() };
@@ -151,12 +152,12 @@ fn models_are_scored_on_what_the_coalition_moved() {
     let loss = |update: &[f64]| {
         update.iter().enumerate().map(|(d, x)| (1.0 / (d + 1) as f64 - x).powi(2)).sum::<f64>()
     };
-    let mut game = Rule::new(5, |s: &[bool]| -loss(&sum(&updates, &weights, s)));
+    let mut game = FunctionGame::new(5, |s: &[bool]| -loss(&sum(&updates, &weights, s)));
     let known = shapley::exact(&mut game).unwrap().values;
     let effort = shapley::Effort { samples: 2, standard_error: None };
     for estimator in ESTIMATORS {
         let mut score = |update: &[f32]| -loss(&update.iter().map(|x| f64::from(*x)).collect::<Vec<_>>());
-        let mut game = Scored::new(&slices, &weights, &mut score);
+        let mut game = ScoredGame::new(&slices, &weights, &mut score);
         let found = estimator.estimate(&mut game, effort, &mut rng()).unwrap();
         // A quadratic loss has interactions of order two, so antithetic pairs are exact.
         if estimator != Estimator::StratifiedIndependent {
@@ -171,7 +172,7 @@ fn a_linear_score_values_each_node_by_its_own_move() {
     let (updates, weights): ([&[f32]; 2], _) = ([&[1.0, 0.0], &[0.0, 1.0]], [0.25, 0.75]);
     // θ moves by −0.5·pᵢΔᵢ: 2·0.5·¼ for the first and 0.5·¾ for the second.
     let mut score = |update: &[f32]| 10.0 + 0.5 * (2.0 * f64::from(update[0]) + f64::from(update[1]));
-    let found = shapley::exact(&mut Scored::new(&updates, &weights, &mut score)).unwrap();
+    let found = shapley::exact(&mut ScoredGame::new(&updates, &weights, &mut score)).unwrap();
     assert_close(&found.values, &[0.25, 0.375], 1e-6);
 }
 
@@ -186,7 +187,7 @@ fn the_same_seed_gives_the_same_values() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_by_name() {
+fn invalid_inputs_are_named() {
     let refused = |updates: &[Vec<f32>], weights: &[f64], config: ContributionConfig| {
         value(updates, weights, config).unwrap_err().to_string()
     };
@@ -219,13 +220,12 @@ fn what_makes_no_sense_is_refused_by_name() {
     assert!(refused(&many, &[0.04; 25], exactly(Utility::Cosine)).contains("beyond 20 nodes use stratified"));
     let slices: Vec<&[f32]> = two.iter().map(Vec::as_slice).collect();
     let mut score = |_: &[f32]| f64::NAN;
-    let mut game = Scored::new(&slices, &half, &mut score);
+    let mut game = ScoredGame::new(&slices, &half, &mut score);
     let nan = shapley::exact(&mut game).and_then(Contributions::finite);
     assert_eq!(nan.unwrap_err().to_string(), "contributions[0] is not finite");
 }
 
-/// Many nodes are walked on their updates, fewer multiplied to a Gram matrix first: the same orders then
-/// give the same values.
+/// Many nodes are valued on their updates, fewer on a Gram matrix: the same orders then give the same values.
 #[test]
 fn beyond_the_gram_matrix_contributions_stay_what_they_were() {
     let updates = updates(70, 300);
@@ -238,7 +238,7 @@ fn beyond_the_gram_matrix_contributions_stay_what_they_were() {
             weighting,
             ..ContributionConfig::default()
         };
-        let walked = value(&updates, &weights, config).unwrap();
+        let streamed = value(&updates, &weights, config).unwrap();
         let gram = Gram::of(&slices);
         let coalition: Vec<f64> = match weighting {
             Weighting::Once => weights.clone(),
@@ -246,16 +246,17 @@ fn beyond_the_gram_matrix_contributions_stay_what_they_were() {
         };
         let effort = shapley::Effort { samples: 2, standard_error: None };
         let known =
-            shapley::permutation(&mut Cosine::new(&gram, &weights, &coalition), effort, &mut rng()).unwrap();
-        assert_ne!(walked.values, known.values, "both ways were taken");
+            shapley::permutation(&mut CosineGame::new(&gram, &weights, &coalition), effort, &mut rng())
+                .unwrap();
+        assert_ne!(streamed.values, known.values, "both ways were taken");
         // The products are summed in single precision; a contribution is a difference of cosines, at most 1.
-        let apart = walked.values.iter().zip(&known.values).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+        let apart = streamed.values.iter().zip(&known.values).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
         assert!(apart < 1e-7, "{apart}");
     }
 }
 
 #[test]
-fn updates_that_cannot_be_walked_are_named() {
+fn invalid_updates_of_many_nodes_are_named() {
     let mut updates = updates(70, 300);
     let config =
         ContributionConfig { estimator: Estimator::Permutation, samples: 2, ..ContributionConfig::default() };

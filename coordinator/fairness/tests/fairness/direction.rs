@@ -50,7 +50,7 @@ fn the_past_decides_where_the_round_is_divided() {
 }
 
 #[test]
-fn nobody_is_held_against_its_own_update_however_long() {
+fn no_update_is_compared_with_itself_however_long() {
     let honest = || vec![1.0f32, 0.2];
     for length in [1.0, 2.0, 1e3] {
         let opposed: Vec<f32> = honest().iter().map(|value| -length * value).collect();
@@ -66,7 +66,7 @@ fn nobody_is_held_against_its_own_update_however_long() {
 }
 
 #[test]
-fn the_whole_is_worth_at_most_one() {
+fn the_value_of_all_is_at_most_one() {
     let mut rng = ChaCha8Rng::seed_from_u64(5);
     let mut direction = DirectionEma::default();
     for _ in 0..50 {
@@ -81,7 +81,7 @@ fn the_whole_is_worth_at_most_one() {
     assert_close(&found.values, &[0.25; 4], 1e-7);
 }
 
-/// What it is for: noise lengthens an update, and by the sum of its own round a long update agrees with itself.
+/// The purpose of the utility: noise lengthens an update, and by the sum of its own round a long update agrees with itself.
 #[test]
 fn noise_costs_standing_where_the_cosine_rewards_it() {
     const NODES: usize = 20;
@@ -114,7 +114,7 @@ fn noise_costs_standing_where_the_cosine_rewards_it() {
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
+fn invalid_states_and_decays_are_refused() {
     let updates = [vec![1.0f32, 0.0]];
     let refused =
         |direction: Vec<f32>| advance(&DirectionEma::new(direction), &updates).unwrap_err().to_string();

@@ -3,17 +3,17 @@
 use super::{assert_close, close};
 use evenhand_fairness::{
     Contributions, Gram,
-    game::{Cosine, Game, Rule},
+    game::{CosineGame, FunctionGame, Game},
     shapley::{Effort, exact, leave_one_out, permutation, stratified, stratified_independent},
 };
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-type BoxedRule = Rule<Box<dyn FnMut(&[bool]) -> f64>>;
+type BoxedGame = FunctionGame<Box<dyn FnMut(&[bool]) -> f64>>;
 
-fn game(players: usize, worth: impl FnMut(&[bool]) -> f64 + 'static) -> BoxedRule {
-    Rule::new(players, Box::new(worth))
+fn game(players: usize, value: impl FnMut(&[bool]) -> f64 + 'static) -> BoxedGame {
+    FunctionGame::new(players, Box::new(value))
 }
 
 fn members(coalition: &[bool]) -> impl Iterator<Item = usize> {
@@ -22,7 +22,7 @@ fn members(coalition: &[bool]) -> impl Iterator<Item = usize> {
 
 /// A runway is as long as the largest aeroplane needs it (Littlechild and Owen 1973): everybody shares
 /// the stretches that they need with all others who need them.
-fn airport() -> (BoxedRule, Vec<f64>) {
+fn airport() -> (BoxedGame, Vec<f64>) {
     let costs = [1.0, 1.0, 2.0, 4.0, 4.5, 7.0];
     let mut values = Vec::new();
     let (mut share, mut before) = (0.0, 0.0);
@@ -35,25 +35,25 @@ fn airport() -> (BoxedRule, Vec<f64>) {
 }
 
 /// One left glove, two right ones; pairs have a price.
-fn gloves() -> (BoxedRule, Vec<f64>) {
+fn gloves() -> (BoxedGame, Vec<f64>) {
     let pairs = |s: &[bool]| f64::from(u8::from(s[0] && (s[1] || s[2])));
     (game(3, pairs), vec![2.0 / 3.0, 1.0 / 6.0, 1.0 / 6.0])
 }
 
 /// Four parties with 3, 2, 1 and 1 votes; four carry a motion (Shapley and Shubik 1954).
-fn voting() -> (BoxedRule, Vec<f64>) {
+fn voting() -> (BoxedGame, Vec<f64>) {
     let votes = [3, 2, 1, 1];
     let carried = move |s: &[bool]| f64::from(u8::from(members(s).map(|i| votes[i]).sum::<i32>() >= 4));
     (game(4, carried), vec![0.5, 1.0 / 6.0, 1.0 / 6.0, 1.0 / 6.0])
 }
 
 /// It takes two miners to carry a bar of gold.
-fn miners() -> (BoxedRule, Vec<f64>) {
+fn miners() -> (BoxedGame, Vec<f64>) {
     (game(5, |s| (members(s).count() / 2) as f64), vec![0.4; 5])
 }
 
 /// The cosine game of updates that share a direction, as those of a fleet do, each noisier than the last.
-fn fleet(players: usize) -> Cosine {
+fn fleet(players: usize) -> CosineGame {
     let mut rng = ChaCha8Rng::seed_from_u64(11);
     let mut update = |i: usize| -> Vec<f32> {
         let noise = 0.5 + 2.0 * i as f32 / players as f32;
@@ -63,7 +63,7 @@ fn fleet(players: usize) -> Cosine {
     let slices: Vec<&[f32]> = updates.iter().map(Vec::as_slice).collect();
     let weights: Vec<f64> =
         (0..players).map(|i| (1.0 + i as f64) / (players * (players + 1) / 2) as f64).collect();
-    Cosine::new(&Gram::of(&slices), &weights, &weights)
+    CosineGame::new(&Gram::of(&slices), &weights, &weights)
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -249,8 +249,8 @@ fn a_single_replicate_claims_no_error() {
     assert!(Sampled::Stratified.estimate(&mut game, 2, 0).standard_errors.iter().all(|error| error.is_nan()));
 }
 
-/// Worths of all coalitions of up to six players.
-fn any_worths() -> impl Strategy<Value = (usize, Vec<f64>)> {
+/// Values of all coalitions of up to six players.
+fn any_values() -> impl Strategy<Value = (usize, Vec<f64>)> {
     (1usize..=6).prop_flat_map(|players| (Just(players), prop::collection::vec(-10.0..10.0f64, 1 << players)))
 }
 
@@ -260,29 +260,29 @@ fn index(coalition: impl IntoIterator<Item = usize>) -> usize {
 
 proptest! {
     #[test]
-    fn values_share_out_the_whole((players, worths) in any_worths(), seed: u64) {
-        let whole = worths[(1 << players) - 1] - worths[0];
-        let mut game = game(players, move |s| worths[index(members(s))]);
+    fn values_share_out_the_whole((players, values) in any_values(), seed: u64) {
+        let whole = values[(1 << players) - 1] - values[0];
+        let mut game = game(players, move |s| values[index(members(s))]);
         prop_assert!(close(exact(&mut game).unwrap().values.iter().sum(), whole, 1e-9) || whole.abs() < 1e-9);
         let sum: f64 = Sampled::Permutation.estimate(&mut game, 4, seed).values.iter().sum();
         prop_assert!((sum - whole).abs() < 1e-9);
     }
 
     #[test]
-    fn players_who_add_the_same_get_the_same((players, worths) in any_worths()) {
+    fn players_who_add_the_same_get_the_same((players, values) in any_values()) {
         prop_assume!(players >= 2);
         // Whether 0 or 1 is in does not matter, only how many of the two.
         let mut game = game(players, move |s| {
             let both = usize::from(s[0]) + usize::from(s[1]);
-            worths[index(members(s).filter(|i| *i > 1)) | [0, 1, 3][both]]
+            values[index(members(s).filter(|i| *i > 1)) | [0, 1, 3][both]]
         });
         let values = exact(&mut game).unwrap().values;
         prop_assert!((values[0] - values[1]).abs() < 1e-9);
     }
 
     #[test]
-    fn who_adds_nothing_gets_nothing((players, worths) in any_worths(), seed: u64) {
-        let mut game = game(players, move |s| worths[index(members(s).filter(|i| *i > 0))]);
+    fn who_adds_nothing_gets_nothing((players, values) in any_values(), seed: u64) {
+        let mut game = game(players, move |s| values[index(members(s).filter(|i| *i > 0))]);
         prop_assert_eq!(exact(&mut game).unwrap().values[0], 0.0);
         for method in SAMPLED {
             prop_assert_eq!(method.estimate(&mut game, 3, seed).values[0], 0.0);

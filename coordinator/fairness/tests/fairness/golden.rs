@@ -4,7 +4,7 @@ use super::{DEVICES, assert_close, close};
 use evenhand_fairness::{
     ContributionConfig, Estimator, FairnessError, Gram, StopRule, Utility, Weighting, contributions,
     expected_staleness,
-    game::Cosine,
+    game::CosineGame,
     hotelling,
     measures::{autocorrelation, henze_zirkler},
     sampling_probabilities, selection_probability, shapley, temperature_for_worst_staleness,
@@ -19,7 +19,7 @@ const EXACT: f64 = 1e-9;
 const SINGLE: f64 = 1e-5;
 
 #[derive(Deserialize)]
-struct Cases<T> {
+struct GoldenCases<T> {
     cases: Vec<T>,
 }
 
@@ -33,7 +33,7 @@ fn decimal(text: &str) -> f64 {
 
 #[derive(Deserialize)]
 #[allow(non_snake_case)]
-struct OneSample {
+struct OneSampleCase {
     name: String,
     X: Vec<Vec<f64>>,
     mu0: Vec<f64>,
@@ -47,7 +47,7 @@ struct OneSample {
 
 #[test]
 fn one_sample_t2_agrees_with_forty_digits() {
-    let golden: Cases<OneSample> = read(include_str!("../golden/a_hotelling.json"));
+    let golden: GoldenCases<OneSampleCase> = read(include_str!("../golden/a_hotelling.json"));
     assert_eq!(golden.cases.len(), 7);
     for case in golden.cases {
         let test = hotelling::one_sample(&case.X, &case.mu0).unwrap();
@@ -63,7 +63,7 @@ fn one_sample_t2_agrees_with_forty_digits() {
 fn the_paper_rule_stops_where_the_published_code_does() {
     #[derive(Deserialize)]
     #[allow(non_snake_case)]
-    struct Running {
+    struct GoldenHistory {
         alpha: f64,
         tau: usize,
         phi: Vec<Vec<f64>>,
@@ -71,11 +71,11 @@ fn the_paper_rule_stops_where_the_published_code_does() {
         stop: Vec<bool>,
         T_alpha: usize,
     }
-    let golden: Running = read(include_str!("../golden/a2_hotelling_running.json"));
-    let rule = StopRule::Paper { window: golden.tau, strictness: golden.alpha };
-    let watched: Vec<usize> = (0..golden.phi[0].len()).collect();
+    let golden: GoldenHistory = read(include_str!("../golden/a2_hotelling_running.json"));
+    let rule = StopRule::Paper { window: golden.tau, alpha: golden.alpha };
+    let tested: Vec<usize> = (0..golden.phi[0].len()).collect();
     let verdicts: Vec<_> =
-        (1..=golden.phi.len()).map(|t| rule.judge(&golden.phi[..t], &watched, 1.0)).collect();
+        (1..=golden.phi.len()).map(|t| rule.judge(&golden.phi[..t], &tested, 1.0)).collect();
     let p_values: Vec<f64> = verdicts.iter().map(|verdict| verdict.p_value.unwrap_or(0.0)).collect();
     assert_close(&p_values, &golden.p_values, EXACT);
     assert_eq!(verdicts.iter().map(|verdict| verdict.stop).collect::<Vec<_>>(), golden.stop);
@@ -86,7 +86,7 @@ fn the_paper_rule_stops_where_the_published_code_does() {
 fn the_paper_rule_stops_a_real_run_where_it_was_stopped() {
     #[derive(Deserialize)]
     #[allow(non_snake_case)]
-    struct Run {
+    struct GoldenRun {
         phi: Vec<Vec<f64>>,
         sampled_dims: Vec<usize>,
         alpha: f64,
@@ -96,9 +96,9 @@ fn the_paper_rule_stops_a_real_run_where_it_was_stopped() {
         psi: Vec<f64>,
         probs: Vec<f64>,
     }
-    let golden: Run = read(include_str!("../golden/h_mnist_phi_stream.json"));
+    let golden: GoldenRun = read(include_str!("../golden/h_mnist_phi_stream.json"));
     let phi = golden.phi;
-    let rule = StopRule::Paper { window: golden.tau, strictness: golden.alpha };
+    let rule = StopRule::Paper { window: golden.tau, alpha: golden.alpha };
     for t in 1..=phi.len() {
         let verdict = rule.judge(&phi[..t], &golden.sampled_dims, 1.0 / 150.0);
         // The run tested in single precision.
@@ -113,12 +113,12 @@ fn the_paper_rule_stops_a_real_run_where_it_was_stopped() {
 }
 
 #[derive(Deserialize)]
-struct Updates {
+struct GoldenUpdates {
     p: Vec<f64>,
     g: Vec<Vec<f32>>,
 }
 
-impl Updates {
+impl GoldenUpdates {
     fn slices(&self) -> Vec<&[f32]> {
         self.g.iter().map(Vec::as_slice).collect()
     }
@@ -127,16 +127,16 @@ impl Updates {
 #[test]
 fn exact_contributions_agree_with_enumeration_from_vectors() {
     #[derive(Deserialize)]
-    struct Case {
+    struct ExactCase {
         #[serde(flatten)]
-        updates: Updates,
+        updates: GoldenUpdates,
         phi_inner: Vec<f64>,
         phi_cosine: Vec<f64>,
         phi_cosine_doubleweight: Vec<f64>,
     }
-    let golden: Cases<Case> = read(include_str!("../golden/b_shapley_exact.json"));
+    let golden: GoldenCases<ExactCase> = read(include_str!("../golden/b_shapley_exact.json"));
     assert_eq!(golden.cases.len(), 6);
-    for Case { updates, phi_inner, phi_cosine, phi_cosine_doubleweight } in golden.cases {
+    for ExactCase { updates, phi_inner, phi_cosine, phi_cosine_doubleweight } in golden.cases {
         for &device in DEVICES {
             let of = |utility, weighting| {
                 let config = ContributionConfig {
@@ -160,21 +160,22 @@ fn exact_contributions_agree_with_enumeration_from_vectors() {
 #[test]
 fn the_stratified_estimate_agrees_with_the_published_code_on_its_coalitions() {
     #[derive(Deserialize)]
-    struct Case {
+    struct StratifiedCase {
         #[serde(flatten)]
-        updates: Updates,
+        updates: GoldenUpdates,
         subsets_per_node: Vec<Vec<Vec<usize>>>,
         phi_reference_float32: Vec<f64>,
         phi_float64_doubleweight: Vec<f64>,
         phi_float64_singleweight: Vec<f64>,
     }
-    let golden: Cases<Case> = read(include_str!("../golden/b2_shapley_reference_sampled.json"));
+    let golden: GoldenCases<StratifiedCase> =
+        read(include_str!("../golden/b2_shapley_reference_sampled.json"));
     assert_eq!(golden.cases.len(), 2);
     for case in golden.cases {
         for &device in DEVICES {
             let gram = Gram::on(device, &case.updates.slices()).unwrap();
             let estimate = |coalition: &[f64]| {
-                let mut game = Cosine::new(&gram, &case.updates.p, coalition);
+                let mut game = CosineGame::new(&gram, &case.updates.p, coalition);
                 shapley::stratified_with(&mut game, |player, size, coalition| {
                     coalition.extend(&case.subsets_per_node[player][size]);
                 })
@@ -190,12 +191,12 @@ fn the_stratified_estimate_agrees_with_the_published_code_on_its_coalitions() {
 /// A number, or the word for an infinite one.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Number {
+enum GoldenNumber {
     Finite(f64),
     Named(String),
 }
 
-impl Number {
+impl GoldenNumber {
     fn value(&self) -> f64 {
         match self {
             Self::Finite(value) => *value,
@@ -208,22 +209,22 @@ impl Number {
 fn sampling_selection_and_staleness_agree() {
     #[derive(Deserialize)]
     #[allow(non_snake_case)]
-    struct Case {
+    struct SamplingCase {
         psi: Vec<f64>,
         beta: f64,
         k: u32,
         rho: Vec<f64>,
         q: Vec<f64>,
-        Gamma: Vec<Number>,
+        Gamma: Vec<GoldenNumber>,
     }
-    let golden: Cases<Case> = read(include_str!("../golden/c_sampling.json"));
+    let golden: GoldenCases<SamplingCase> = read(include_str!("../golden/c_sampling.json"));
     assert_eq!(golden.cases.len(), 60);
     for case in golden.cases {
         let rho = sampling_probabilities(&case.psi, case.beta);
         assert_close(&rho, &case.rho, EXACT);
         let of = |f: fn(f64, u32) -> f64| case.rho.iter().map(|rho| f(*rho, case.k)).collect::<Vec<_>>();
         assert_close(&of(selection_probability), &case.q, EXACT);
-        let gamma: Vec<f64> = case.Gamma.iter().map(Number::value).collect();
+        let gamma: Vec<f64> = case.Gamma.iter().map(GoldenNumber::value).collect();
         assert_close(&of(expected_staleness), &gamma, EXACT);
     }
 }
@@ -232,7 +233,7 @@ fn sampling_selection_and_staleness_agree() {
 fn temperatures_for_a_worst_staleness_agree_and_unreachable_ones_say_so() {
     #[derive(Deserialize)]
     #[allow(non_snake_case)]
-    struct Case {
+    struct TemperatureCase {
         psi: Vec<f64>,
         k: u32,
         target: f64,
@@ -240,7 +241,7 @@ fn temperatures_for_a_worst_staleness_agree_and_unreachable_ones_say_so() {
         beta_20: Option<String>,
         Gamma_limit_beta_inf: f64,
     }
-    let golden: Cases<Case> = read(include_str!("../golden/d_beta_bisection.json"));
+    let golden: GoldenCases<TemperatureCase> = read(include_str!("../golden/d_beta_bisection.json"));
     assert_eq!(golden.cases.iter().filter(|case| !case.feasible).count(), 3);
     for case in golden.cases {
         match temperature_for_worst_staleness(&case.psi, case.k, case.target) {
@@ -263,12 +264,12 @@ fn temperatures_for_a_worst_staleness_agree_and_unreachable_ones_say_so() {
 fn henze_zirkler_agrees_with_pingouin() {
     #[derive(Deserialize)]
     #[allow(non_snake_case)]
-    struct Case {
+    struct NormalityCase {
         X: Vec<Vec<f64>>,
         hz: f64,
         p_value: f64,
     }
-    let golden: Cases<Case> = read(include_str!("../golden/f_henze_zirkler.json"));
+    let golden: GoldenCases<NormalityCase> = read(include_str!("../golden/f_henze_zirkler.json"));
     assert_eq!(golden.cases.len(), 3);
     for case in golden.cases {
         let test = henze_zirkler(&case.X).unwrap();
@@ -279,12 +280,12 @@ fn henze_zirkler_agrees_with_pingouin() {
 #[test]
 fn autocorrelations_agree_with_statsmodels() {
     #[derive(Deserialize)]
-    struct Case {
+    struct AutocorrelationCase {
         x: Vec<f64>,
         acf: Vec<f64>,
         bound95: f64,
     }
-    let golden: Cases<Case> = read(include_str!("../golden/g_acf.json"));
+    let golden: GoldenCases<AutocorrelationCase> = read(include_str!("../golden/g_acf.json"));
     assert_eq!(golden.cases.len(), 2);
     for case in golden.cases {
         let found = autocorrelation(&case.x, case.acf.len() - 1).unwrap();

@@ -102,14 +102,14 @@ proptest! {
         let most = products(beta).into_iter().fold(0.0, f64::max);
         let band = (least / room, most * room);
         let found = temperature_for_band(&standings, k, band).unwrap();
-        let kept = |beta: f64| products(beta).iter().all(|product| band.0 <= *product && *product <= band.1);
+        let within = |beta: f64| products(beta).iter().all(|product| band.0 <= *product && *product <= band.1);
         prop_assert!(found.low <= found.best && found.best <= found.high);
-        prop_assert!(kept(found.best));
+        prop_assert!(within(found.best));
         if found.low > 0.0 {
-            prop_assert!(kept(found.low) && !kept(found.low * (1.0 - 1e-9)), "{found:?}");
+            prop_assert!(within(found.low) && !within(found.low * (1.0 - 1e-9)), "{found:?}");
         }
         if found.high.is_finite() {
-            prop_assert!(kept(found.high) && !kept(found.high * (1.0 + 1e-9)), "{found:?}");
+            prop_assert!(within(found.high) && !within(found.high * (1.0 + 1e-9)), "{found:?}");
         }
     }
 }
@@ -123,7 +123,7 @@ fn any_temperature() -> impl Strategy<Value = f64> {
 }
 
 #[test]
-fn unreachable_wishes_say_what_can_be_had() {
+fn unreachable_demands_say_what_is_possible() {
     let error = temperature_for_worst_staleness(&LINEAR, 4, 5.0).unwrap_err().to_string();
     let equal = expected_staleness(0.1, 4);
     assert_eq!(
@@ -135,11 +135,11 @@ fn unreachable_wishes_say_what_can_be_had() {
     );
     let error = temperature_for_worst_staleness(&[0.2; 5], 2, 9.0).unwrap_err().to_string();
     assert!(error.contains("all standings are equal, so it is 4.938271604938"), "{error}");
-    let Err(FairnessError::Unreachable { wish, reachable }) = temperature_for_band(&LINEAR, 4, (0.3, 0.31))
+    let Err(FairnessError::Unreachable { demand, reachable }) = temperature_for_band(&LINEAR, 4, (0.3, 0.31))
     else {
         panic!("no temperature keeps so narrow a band");
     };
-    assert_eq!(wish, "band = [0.3, 0.31]");
+    assert_eq!(demand, "band = [0.3, 0.31]");
     assert!(reachable.starts_with("nearest to it is ["), "{reachable}");
 }
 
@@ -162,7 +162,7 @@ fn a_band_of_equal_standings_holds_at_all_temperatures_or_none() {
 }
 
 #[test]
-fn bad_questions_name_their_field() {
+fn invalid_inputs_are_named() {
     let of = |standings: &[f64], k, wanted| {
         temperature_for_worst_staleness(standings, k, wanted).unwrap_err().to_string()
     };

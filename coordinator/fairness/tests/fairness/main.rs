@@ -1,4 +1,4 @@
-//! The fairness core against published figures, games with known answers, and its own promises.
+//! The statistics against published figures, games with known answers, and their own guarantees.
 #![allow(clippy::unwrap_used)]
 
 use evenhand_fairness::Device;
@@ -12,9 +12,10 @@ mod incentive;
 mod measurement;
 mod measures;
 mod samplers;
+mod staleness;
 mod stop;
 
-/// What the suite runs on. With the feature `gpu` a GPU has to be there, be it one in software.
+/// The devices that the suite runs on. With the feature `gpu` a GPU has to be there, be it one in software.
 const DEVICES: &[Device] = if cfg!(feature = "gpu") { &[Device::Cpu, Device::Gpu] } else { &[Device::Cpu] };
 
 /// Whether two figures agree to a relative tolerance.

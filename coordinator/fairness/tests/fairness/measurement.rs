@@ -31,9 +31,9 @@ fn a_restored_measurement_continues_bit_for_bit() {
         let (mut running, mut rng) = (measurement(utility), ChaCha8Rng::seed_from_u64(1));
         for seed in 0..4 {
             let updates = round(seed);
-            let saved = serde_json::to_string(&running).unwrap();
+            let saved = postcard::to_allocvec(&running).unwrap();
             let (mut restored, mut restored_rng): (Measurement, _) =
-                (serde_json::from_str(&saved).unwrap(), rng.clone());
+                (postcard::from_bytes(&saved).unwrap(), rng.clone());
             let found = running.measure(&slices(&updates), &WEIGHTS, &mut rng).unwrap();
             let again = restored.measure(&slices(&updates), &WEIGHTS, &mut restored_rng).unwrap();
             assert_eq!((&found, &running, &rng), (&again, &restored, &restored_rng), "{utility:?}");

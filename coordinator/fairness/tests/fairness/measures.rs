@@ -1,9 +1,9 @@
-//! What a run reports about itself.
+//! Statistics of a run.
 
 use super::{assert_close, close};
 use evenhand_fairness::{
     hotelling::NoStatistic,
-    measures::{Online, Staleness, Summary, autocorrelation, henze_zirkler, pearson, recall},
+    measures::{Summary, autocorrelation, henze_zirkler, pearson},
 };
 
 #[test]
@@ -24,36 +24,9 @@ fn pearson_knows_lines_and_what_does_not_vary() {
 }
 
 #[test]
-fn recall_counts_low_quality_nodes_among_the_lowest() {
-    let standings = [0.5, 0.1, 0.4, 0.2, 0.3];
-    assert_eq!(recall(&standings, &[1, 3]), Some(1.0));
-    assert_eq!(recall(&standings, &[1, 0]), Some(0.5));
-    assert_eq!(recall(&standings, &[0]), Some(0.0));
-    assert_eq!(recall(&standings, &[]), None);
-}
-
-#[test]
-fn staleness_follows_the_rounds() {
-    let mut staleness = Staleness::new(3);
-    for drawn in [&[0, 1][..], &[0], &[], &[1], &[0]] {
-        staleness.observe(drawn);
-    }
-    // By round: node 0: 0 0 1 2 0; node 1: 0 1 2 0 1; node 2: 1 2 3 4 5.
-    assert_eq!(staleness.current(), [0, 1, 5]);
-    assert_eq!(staleness.longest(), [2, 2, 5]);
-    assert_eq!(staleness.draws(), [3, 2, 0]);
-    assert_close(&staleness.mean(), &[0.6, 0.8, 3.0], 1e-12);
-    assert_close(&staleness.rounds_per_draw(), &[5.0 / 3.0, 2.5, f64::INFINITY], 1e-12);
-}
-
-#[test]
-fn online_performance_is_a_mean_over_rounds_then_nodes() {
-    let mut online = Online::new(2);
-    assert_eq!(online.summary(), None);
-    online.observe(&[0.5, 0.7]);
-    online.observe(&[0.7, 1.0]);
-    assert_close(online.means(), &[0.6, 0.85], 1e-12);
-    let Summary { mean, min, max, std } = online.summary().unwrap();
+fn a_summary_is_over_all_nodes() {
+    assert_eq!(Summary::of(&[]), None);
+    let Summary { mean, min, max, std } = Summary::of(&[0.6, 0.85]).unwrap();
     assert_close(&[mean, min, max, std], &[0.725, 0.6, 0.85, 0.125], 1e-12);
 }
 

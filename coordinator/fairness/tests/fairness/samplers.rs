@@ -1,9 +1,9 @@
-//! Who is drawn, and how long the others wait.
+//! Samplers: draws and waiting times.
 
+use super::staleness::StalenessTracker;
 use evenhand_fairness::{
-    Sampler, SamplerKind, inclusion_probabilities, mean_staleness,
-    measures::{Staleness, pearson},
-    sampling_probabilities, selection_probability, wait_bound,
+    Sampler, SamplerKind, inclusion_probabilities, mean_staleness, measures::pearson, sampling_probabilities,
+    selection_probability, wait_bound,
 };
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
@@ -24,9 +24,9 @@ fn run(
     k: usize,
     rounds: usize,
     seed: u64,
-) -> (Vec<f64>, Staleness) {
+) -> (Vec<f64>, StalenessTracker) {
     let (mut sampler, mut rng, mut staleness) =
-        (Sampler::new(kind), rng(seed), Staleness::new(probabilities.len()));
+        (Sampler::new(kind), rng(seed), StalenessTracker::new(probabilities.len()));
     for _ in 0..rounds {
         staleness.observe(&sampler.draw(probabilities, k, &mut rng));
     }
@@ -46,12 +46,12 @@ fn assert_frequencies(found: &[f64], wanted: &[f64], rounds: usize) {
 }
 
 #[derive(Deserialize)]
-struct Inclusion {
-    cases: Vec<Case>,
+struct InclusionCases {
+    cases: Vec<InclusionCase>,
 }
 
 #[derive(Deserialize)]
-struct Case {
+struct InclusionCase {
     rho: Vec<f64>,
     k: usize,
     inclusion_without_replacement: Vec<f64>,
@@ -59,7 +59,7 @@ struct Case {
 }
 
 #[test]
-fn nobody_without_a_probability_is_drawn() {
+fn a_node_without_a_probability_is_never_drawn() {
     for kind in KINDS {
         let mut rng = rng(3);
         let mut sampler = Sampler::new(kind);
@@ -73,7 +73,7 @@ fn nobody_without_a_probability_is_drawn() {
 
 #[test]
 fn inclusion_is_as_enumerated_with_and_without_replacement() {
-    let golden: Inclusion =
+    let golden: InclusionCases =
         serde_json::from_str(include_str!("../golden/c2_inclusion_without_replacement.json")).unwrap();
     assert!(golden.cases.len() >= 3);
     let rounds = 40_000;

@@ -1,15 +1,13 @@
 //! What everybody's contribution is while exploring, and when exploring ends.
 
 use evenhand_fairness::{Estimator, Utility};
-use evenhand_federation::{
-    Command, Effect, Federation, FederationConfig, Input, NodeResponse, Rules, StopRuleKind, Tick,
-};
+use evenhand_federation::{Command, FederationConfig, NodeResponse, StopRuleKind, Tick};
 use evenhand_protocol::identity::Digest;
-use evenhand_protocol::message::{Answer, Declined, Phase, Why};
+use evenhand_protocol::message::{Declined, Phase, Why};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::world::{DEADLINE_MS, World, birth, blueprint, close_to, node, settings, update};
+use super::world::{DEADLINE_MS, World, close_to, node, settings};
 
 #[test]
 fn an_exploring_round_has_the_contributions_standings_and_model_of_the_formulas() {

@@ -328,7 +328,7 @@ impl Outcome {
         noisier.sort_by(|&a, &b| nodes[b].zeta.total_cmp(&nodes[a].zeta));
         noisier.truncate(nodes.len() / 2);
         let standings: Vec<f64> = nodes.iter().map(|node| node.standing).collect();
-        (measured && differ).then(|| measures::recall(&standings, &noisier)).flatten()
+        (measured && differ).then(|| recall(&standings, &noisier)).flatten()
     }
 
     /// φ of the rounds in which everybody took part.
@@ -383,4 +383,27 @@ pub fn bytes_text(bytes: u64) -> String {
 /// Decimals that tell one node's probability from another's: the equal share with three digits.
 pub fn probability_decimals(nodes: usize) -> usize {
     nodes.max(1).ilog10() as usize + 3
+}
+
+/// The share of `low_quality` nodes found among as many nodes of lowest standing; none if there are no such nodes.
+fn recall(standings: &[f64], low_quality: &[usize]) -> Option<f64> {
+    let mut order: Vec<usize> = (0..standings.len()).collect();
+    order.sort_by(|&a, &b| standings[a].total_cmp(&standings[b]));
+    let suspects = order.get(..low_quality.len())?;
+    let found = low_quality.iter().filter(|node| suspects.contains(node)).count();
+    (!low_quality.is_empty()).then(|| found as f64 / low_quality.len() as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::recall;
+
+    #[test]
+    fn recall_counts_low_quality_nodes_among_the_lowest() {
+        let standings = [0.5, 0.1, 0.4, 0.2, 0.3];
+        assert_eq!(recall(&standings, &[1, 3]), Some(1.0));
+        assert_eq!(recall(&standings, &[1, 0]), Some(0.5));
+        assert_eq!(recall(&standings, &[0]), Some(0.0));
+        assert_eq!(recall(&standings, &[]), None);
+    }
 }

@@ -109,7 +109,7 @@ fn settings(page: &mut String, report: &RunReport<'_>) {
         ("rounds", rules.federation.rounds.to_string()),
         ("draws a round, k", rules.exploiting.k.to_string()),
         ("temperature β", temperature_text(rules, report.log)),
-        ("sampler", rules.exploiting.sampler.name().to_owned()),
+        ("sampler", rules.exploiting.sampler.to_string()),
     ];
     shown.extend(report.criterion().settings());
     shown.push(("codec of updates", rules.training.codec.to_string()));

@@ -62,7 +62,7 @@ pub(crate) fn run(args: &ShapleyArgs, mut stdout: impl Write) -> Result<(), Benc
         device: args.device,
         ..ContributionConfig::default()
     };
-    let device = args.device.name().map_err(|error| BenchError::Refused(error.to_string()))?;
+    let device = args.device.driver_name().map_err(|error| BenchError::Refused(error.to_string()))?;
     let updates = updates(args.nodes, args.dim);
     let slices: Vec<&[f32]> = updates.iter().map(Vec::as_slice).collect();
     let weights = vec![1.0 / args.nodes as f64; args.nodes];

@@ -3,7 +3,7 @@
 use std::io::{BufRead, Write};
 
 use evenhand_fairness::hotelling::{Hotelling, NoStatistic, one_sample};
-use evenhand_fairness::{FairnessError, StopRule, Verdict};
+use evenhand_fairness::{FairnessError, StopRule, StopVerdict};
 use serde::{Deserialize, Serialize};
 
 use super::CalcError;
@@ -40,17 +40,40 @@ struct TestAnswer {
     p_value: f64,
 }
 
+#[derive(Serialize)]
+struct StopAnswer {
+    t2: Option<f64>,
+    f: Option<f64>,
+    p_value: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    trend_p_value: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    half_width: Option<f64>,
+    stop: bool,
+    /// A sentence.
+    reason: String,
+}
+
+impl From<StopVerdict> for StopAnswer {
+    fn from(verdict: StopVerdict) -> Self {
+        let StopVerdict { t2, f, p_value, trend_p_value, half_width, stop, reason, .. } = verdict;
+        Self { t2, f, p_value, trend_p_value, half_width, stop, reason: reason.to_string() }
+    }
+}
+
 /// Answers one question.
 pub(super) fn run(stdin: impl BufRead, stdout: impl Write) -> Result<(), CalcError> {
     let question: StopQuestion = super::read(stdin)?;
     match (&question.contributions, &question.samples) {
-        (Some(contributions), None) => super::write(stdout, &judge(&question, contributions)?),
+        (Some(contributions), None) => {
+            super::write(stdout, &StopAnswer::from(judge(&question, contributions)?))
+        }
         (None, Some(samples)) => super::write(stdout, &test(samples, question.mu0.as_deref())?),
         _ => Err(CalcError::Refused("give either contributions, or samples and mu0".into())),
     }
 }
 
-fn judge(question: &StopQuestion, contributions: &[Vec<f64>]) -> Result<Verdict, CalcError> {
+fn judge(question: &StopQuestion, contributions: &[Vec<f64>]) -> Result<StopVerdict, CalcError> {
     let nodes = rectangular("contributions", contributions)?;
     let tested_nodes = question.tested_nodes.clone().unwrap_or_else(|| (0..nodes).collect());
     for (i, &node) in tested_nodes.iter().enumerate() {
@@ -74,7 +97,7 @@ fn judge(question: &StopQuestion, contributions: &[Vec<f64>]) -> Result<Verdict,
     };
     match question.rule.unwrap_or_default() {
         StopRuleName::Paper => {
-            let rule = StopRule::Paper { window, strictness: rate("alpha", question.alpha, 0.7)? };
+            let rule = StopRule::Paper { window, alpha: rate("alpha", question.alpha, 0.7)? };
             Ok(rule.judge(contributions, &tested_nodes, 1.0))
         }
         StopRuleName::Calibrated => {

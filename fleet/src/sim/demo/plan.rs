@@ -181,7 +181,7 @@ impl DemoPlan {
             value_name(&self.transport),
             training.codec,
             self.strategy.name,
-            exploiting.sampler.name(),
+            exploiting.sampler,
             exploiting.temperature,
             exploring.window,
             exploring.strictness,

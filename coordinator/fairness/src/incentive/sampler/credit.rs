@@ -1,10 +1,10 @@
-//! Our draw: the k nodes to which most is owed.
+//! Our draw: the k nodes with the highest credit.
 
 use rand::{Rng, RngExt};
 
 /// Each round node i gains its inclusion probability πᵢ; the k nodes with most credit are drawn, ties
 /// by the generator, and pay 1. Initial credits are uniform on [0, 1), so that no node is favoured by
-/// its number. Credits follow what is owed and drawing follows credits, so that a node's share is πᵢ
+/// its number. Credits follow πᵢ and draws follow credits, so that a node's share is πᵢ
 /// of the rounds, as with the other samplers, but with hardly any luck; see [`wait_bound`].
 pub(super) fn draw(
     credits: &mut Vec<f64>,

@@ -1,4 +1,4 @@
-//! Who receives the latest model this round.
+//! Samplers: the draw of the nodes that receive the latest model.
 
 mod credit;
 mod with_replacement;
@@ -8,8 +8,9 @@ pub use credit::{inclusion_probabilities, wait_bound};
 
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
-/// How k nodes are drawn, as it is written in configurations and on command lines.
+/// A way to draw k nodes, by its name in configurations and on command lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SamplerKind {
@@ -18,22 +19,27 @@ pub enum SamplerKind {
     WithReplacement,
     /// The published code's: k draws one after the other among those not drawn yet.
     WithoutReplacement,
-    /// Ours: the k nodes to which most is owed.
+    /// Ours: the k nodes with the highest credit.
     Credit,
 }
 
-impl SamplerKind {
-    /// The name in configurations, on command lines and in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::WithReplacement => "with-replacement",
-            Self::WithoutReplacement => "without-replacement",
-            Self::Credit => "credit",
-        }
+impl fmt::Display for SamplerKind {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(out)
     }
 }
 
-/// A sampler and what it remembers from round to round.
+/// A sampler and its state from round to round.
+///
+/// # Example
+/// ```
+/// # use evenhand_fairness::{Sampler, SamplerKind};
+/// # use rand::SeedableRng;
+/// let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(1);
+/// let mut sampler = Sampler::new(SamplerKind::Credit);
+/// let drawn = sampler.draw(&[0.5, 0.3, 0.2], 2, &mut rng);
+/// assert_eq!(drawn.len(), 2);
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Sampler {
     kind: SamplerKind,
@@ -41,24 +47,24 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// A sampler that owes nobody anything yet.
+    /// A sampler before its first draw.
     pub fn new(kind: SamplerKind) -> Self {
         Self { kind, credits: Vec::new() }
     }
 
-    /// Which kind it is.
+    /// The kind.
     pub fn kind(&self) -> SamplerKind {
         self.kind
     }
 
-    /// What is owed to each node; empty unless the kind is [`SamplerKind::Credit`].
+    /// The credit of each node; empty unless the kind is [`SamplerKind::Credit`].
     pub fn credits(&self) -> &[f64] {
         &self.credits
     }
 
     /// Draws k nodes by their sampling probabilities ϱ: distinct indices in ascending order, exactly k
     /// of them except with replacement, where at most k are; fewer if fewer have a probability. A node of
-    /// probability 0 is never drawn, so that is what a node that cannot be reached is to be given.
+    /// probability 0 is never drawn: give that to a node that cannot be reached.
     ///
     /// Index i has to mean the same node in every call.
     pub fn draw(&mut self, probabilities: &[f64], k: usize, rng: &mut ChaCha8Rng) -> Vec<usize> {
@@ -69,7 +75,7 @@ impl Sampler {
         }
     }
 
-    /// The same among `present` nodes only; who is away neither gains nor loses credit. If the present
+    /// The same among `present` nodes only; an absent node neither gains nor loses credit. If the present
     /// have no probability left between them (a low temperature gave it all to nodes that are away),
     /// they are drawn as equals.
     pub fn draw_among(

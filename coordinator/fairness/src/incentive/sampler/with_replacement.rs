@@ -12,7 +12,7 @@ pub(super) fn draw(probabilities: &[f64], k: usize, rng: &mut impl Rng) -> Vec<u
             Some(*sum)
         })
         .collect();
-    // Nobody without a probability is ever drawn, not even by rounding.
+    // A node without a probability is never drawn, not even by rounding.
     let Some(last) = probabilities.iter().rposition(|probability| *probability > 0.0) else {
         return Vec::new();
     };

@@ -1,13 +1,6 @@
-//! Online performance: how good the models were that the nodes held while the run went on.
+//! The distribution of a score over the nodes.
 
 use serde::{Deserialize, Serialize};
-
-/// Running means of a score, one for each node: its model of round t on the batches of round t + 1.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Online {
-    rounds: u64,
-    means: Vec<f64>,
-}
 
 /// A score over the nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -20,31 +13,6 @@ pub struct Summary {
     pub max: f64,
     /// The standard deviation over the nodes (all of them, so divided by N): how equal they are.
     pub std: f64,
-}
-
-impl Online {
-    /// No round yet.
-    pub fn new(nodes: usize) -> Self {
-        Self { rounds: 0, means: vec![0.0; nodes] }
-    }
-
-    /// Another round's score of each node.
-    pub fn observe(&mut self, scores: &[f64]) {
-        self.rounds += 1;
-        for (mean, score) in self.means.iter_mut().zip(scores) {
-            *mean += (score - *mean) / self.rounds as f64;
-        }
-    }
-
-    /// Each node's mean score over the rounds.
-    pub fn means(&self) -> &[f64] {
-        &self.means
-    }
-
-    /// The mean scores over the nodes; none without nodes or rounds.
-    pub fn summary(&self) -> Option<Summary> {
-        if self.rounds == 0 { None } else { Summary::of(&self.means) }
-    }
 }
 
 impl Summary {
