@@ -3,8 +3,8 @@
 use std::io::{BufRead, Write};
 
 use evenhand_fairness::{
-    FairnessError, expected_staleness, mean_staleness, sampling_probabilities, selection_probability,
-    temperature_for_band, temperature_for_worst_staleness,
+    FairnessError, expected_staleness, inclusion_probabilities, mean_staleness, sampling_probabilities,
+    selection_probability, temperature_for_band, temperature_for_worst_staleness, wait_bound,
 };
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -30,6 +30,10 @@ struct IncentiveAnswer {
     selection_probability: Vec<f64>,
     expected_staleness: Vec<ExtendedNumber>,
     mean_staleness: Vec<ExtendedNumber>,
+    /// Of the sampler `credit`: the share of rounds in which each node is drawn.
+    inclusion_probability: Vec<f64>,
+    /// Of the sampler `credit`: the rounds between two draws, at most.
+    longest_wait: Vec<ExtendedNumber>,
 }
 
 /// A number that may be infinite, for which JSON has no number: it is written "inf".
@@ -67,12 +71,17 @@ pub(super) fn run(stdin: impl BufRead, stdout: impl Write) -> Result<(), CalcErr
     };
     let sampling = sampling_probabilities(&standings, temperature);
     let of = |f: fn(f64, u32) -> f64| sampling.iter().map(move |probability| f(*probability, k));
+    let inclusion = inclusion_probabilities(&sampling, k as usize);
+    let bound = wait_bound(standings.len(), k as usize);
+    let wait = |probability: &f64| if *probability > 0.0 { bound / probability } else { f64::INFINITY };
     let answer = IncentiveAnswer {
         temperature: ExtendedNumber(temperature),
         temperature_range: range,
         selection_probability: of(selection_probability).collect(),
         expected_staleness: of(expected_staleness).map(ExtendedNumber).collect(),
         mean_staleness: of(mean_staleness).map(ExtendedNumber).collect(),
+        longest_wait: inclusion.iter().map(wait).map(ExtendedNumber).collect(),
+        inclusion_probability: inclusion,
         sampling_probability: sampling,
     };
     super::write(stdout, &answer)
@@ -111,6 +120,16 @@ mod tests {
     fn a_wanted_worst_staleness_is_kept() {
         let answer = ask(&Incentive, r#"{"standings":[0.1,0.2,0.4],"k":1,"worst_staleness":50}"#);
         assert!((numbers(&answer["expected_staleness"])[0] - 50.0).abs() < 1e-9, "{answer}");
+    }
+
+    #[test]
+    fn the_credit_sampler_bounds_every_wait() {
+        // Three equal nodes, one draw a round: π = 1/3 each, B = H₂ = 3/2.
+        let answer = ask(&Incentive, r#"{"standings":[1,1,1],"k":1,"temperature":1}"#);
+        for (field, wanted) in [("inclusion_probability", 1.0 / 3.0), ("longest_wait", 4.5)] {
+            let found = numbers(&answer[field]);
+            assert!(found.iter().all(|found| (found - wanted).abs() < 1e-12), "{field}: {answer}");
+        }
     }
 
     #[test]
