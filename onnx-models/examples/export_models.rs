@@ -1,4 +1,4 @@
-//! Writes models with moved weights and what they compute, for `tests/onnxruntime_check.py`.
+//! Exported models with moved weights and their outputs, for `tests/onnxruntime_check.py`.
 //!
 //!     cargo run -p evenhand-models --example export_models -- FOLDER
 //!

@@ -1,4 +1,4 @@
-//! Times one gradient step of shipped models, for `bench/compare.py`: one JSON object a line on stdout.
+//! Times of one gradient step of shipped models, for `bench/compare.py`: one JSON object a line on stdout.
 //!
 //!     cargo run --release --workspace --example gradient_time
 #![allow(clippy::unwrap_used)]
@@ -90,7 +90,7 @@ fn microseconds(mut work: impl FnMut()) -> f64 {
     best
 }
 
-/// Time this process has spent on a processor; the kernel counts it when the process is switched out, so let it be.
+/// Time this process has spent on a processor; the kernel updates it when the process is switched out, hence the yield.
 fn processor_nanoseconds() -> f64 {
     std::thread::yield_now();
     let text = std::fs::read_to_string("/proc/self/schedstat").unwrap();

@@ -58,7 +58,7 @@ fn pool_first(plan: &mut ExecutionPlan) {
         let before = made_by[step.inputs[0]].filter(|_| uses[step.inputs[0]] == 1);
         made_by[step.output] = Some(index);
         if let (Kernel::MaxPool(_), Some(before)) = (&step.kernel, before)
-            && matches!(&plan.steps[before].kernel, Kernel::Unary(unary) if unary.keeps_order())
+            && matches!(&plan.steps[before].kernel, Kernel::Unary(unary) if unary.is_non_decreasing())
         {
             let (first, second) = plan.steps.split_at_mut(index);
             std::mem::swap(&mut first[before].kernel, &mut second[0].kernel);

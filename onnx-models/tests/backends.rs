@@ -1,4 +1,4 @@
-//! The two backends give the same losses, gradients and outputs on every shipped model.
+//! Agreement of the two backends: losses, gradients and outputs of every shipped model.
 #![cfg(all(feature = "flex", feature = "ndarray"))]
 #![allow(clippy::unwrap_used)]
 

@@ -1,4 +1,4 @@
-//! Files of both PyTorch exporters, of several operator sets, load unchanged and train as in PyTorch.
+//! Files of both PyTorch exporters in several operator sets, loaded unchanged and trained as in PyTorch.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -13,7 +13,7 @@ fn floats(value: &Value) -> Vec<f32> {
     value.as_array().unwrap().iter().map(|v| v.as_f64().unwrap() as f32).collect()
 }
 
-/// The parameters PyTorch has, by name where the exporter kept names; otherwise whatever is trainable.
+/// The parameters PyTorch has, by name where the exporter preserved names; otherwise all that are trainable.
 fn load(bytes: &[u8], record: &Value) -> Model {
     let names =
         record["parameters"].as_array().unwrap().iter().map(|v| v.as_str().unwrap().to_owned()).collect();

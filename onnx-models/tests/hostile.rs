@@ -1,4 +1,4 @@
-//! Files that are broken or mean harm: an error or a model that works, never a panic, never more memory than allowed.
+//! Malformed and malicious files: an error or a working model, never a panic, never more memory than allowed.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -14,7 +14,7 @@ use prost::Message;
 use support::{Attr, DeclaredDim, OnnxBuilder, next, trainer};
 use tract_onnx::pb;
 
-/// Counts what this thread allocates and remembers the most.
+/// Counts the bytes this thread has allocated, and their maximum.
 struct ThreadPeakAllocator;
 
 thread_local! {
@@ -23,7 +23,7 @@ thread_local! {
 }
 
 #[allow(unsafe_code)]
-// SAFETY: every call is handed to the system's allocator unchanged; only counters of this thread are kept besides.
+// SAFETY: every call is handed to the system's allocator unchanged; only counters of this thread are updated.
 unsafe impl GlobalAlloc for ThreadPeakAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         NOW.set(NOW.get() + layout.size() as isize);
@@ -57,7 +57,7 @@ fn options() -> LoadOptions {
 /// tract's copies.
 const MEMORY_MAX: isize = 256 << 20;
 
-/// Loads, trains and runs; any outcome but a panic is fine.
+/// Loads, trains and runs a file; every result but a panic is accepted.
 fn exercise(bytes: &[u8]) -> Result<(), ModelError> {
     exercise_on::<DefaultBackend>(bytes)
 }
@@ -235,7 +235,7 @@ fn ten_thousand_mutations_never_panic_and_stay_within_memory() {
     assert!(worked > 500 && refused > 500, "{worked} worked, {refused} were refused");
 }
 
-/// The models that the other backend computes in no time.
+/// The models that the other backend computes quickly.
 #[cfg(feature = "ndarray")]
 #[test]
 fn mutations_never_panic_on_the_other_backend_either() {
@@ -382,7 +382,7 @@ fn files_that_grow_when_decoded_are_refused() {
 }
 
 #[test]
-fn files_with_parts_that_could_reach_out_are_refused() {
+fn files_that_refer_to_data_or_code_outside_are_refused() {
     let mut b = linear();
     b.graph().initializer[0].data_location = Some(1);
     b.graph().initializer[0].external_data =

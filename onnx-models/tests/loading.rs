@@ -1,4 +1,4 @@
-//! What is trained, in which order, what the digest covers, and files written and read again.
+//! Selection and order of parameters, coverage of the digest, and files exported and loaded again.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -7,7 +7,7 @@ use evenhand_models::{LoadOptions, Model, ModelError, shipped};
 use support::{Attr, DeclaredDim, OnnxBuilder, load, shipped_model};
 
 #[test]
-fn settings_and_literals_are_not_trained_unless_they_can_be() {
+fn fixed_inputs_are_never_trained_and_literals_only_if_listed() {
     let mut b = OnnxBuilder::new(17);
     b.input("x", &[DeclaredDim::Free("batch"), DeclaredDim::Fixed(2)]);
     for name in ["scale", "bias", "mean", "var"] {
@@ -23,7 +23,7 @@ fn settings_and_literals_are_not_trained_unless_they_can_be() {
         let trainable = Some(vec![name.to_owned()]);
         Model::load(&b.bytes(), &LoadOptions { trainable, ..Default::default() })
     };
-    assert_eq!(listed("two").unwrap().dim(), 1, "a literal can be asked for");
+    assert_eq!(listed("two").unwrap().dim(), 1, "a literal can be listed");
     assert!(
         listed("var")
             .unwrap_err()
@@ -46,7 +46,7 @@ fn exported_files_keep_the_digest_and_carry_weights_and_metadata() {
         assert_eq!(
             again.metadata().get("evenhand.task"),
             model.metadata().get("evenhand.task"),
-            "its own stay"
+            "the file's metadata stay"
         );
         let twice = again.export(&moved, &[("evenhand.round", "2")]).unwrap();
         let twice = Model::load(&twice, &LoadOptions::default()).unwrap();
@@ -60,7 +60,7 @@ fn exported_files_keep_the_digest_and_carry_weights_and_metadata() {
 }
 
 #[test]
-fn the_digest_tells_graphs_apart() {
+fn the_digest_distinguishes_graphs() {
     let build = |opset, transposed, name: &str, bias: f32| {
         let mut b = OnnxBuilder::new(opset);
         b.input("x", &[DeclaredDim::Free("batch"), DeclaredDim::Fixed(2)]).floats(name, &[2, 2], &[bias; 4]);

@@ -1,4 +1,4 @@
-//! Training for long holds no more memory than training for a while.
+//! Memory of long training: constant after the first steps.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -10,18 +10,15 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use evenhand_models::{DefaultBackend, Engine};
 use support::{batch, on_every_backend, shipped_model, trainer};
 
-on_every_backend!(
-    ten_thousand_steps_of_the_rnn_leave_nothing_behind,
-    many_input_shapes_leave_only_the_latest_plans
-);
+on_every_backend!(ten_thousand_steps_of_the_rnn_leak_nothing, many_input_shapes_retain_only_the_latest_plans);
 
-/// Counts what the process holds: burn's tape may free on one thread what another one made.
+/// Counts the live bytes of the process: burn's tape may free on one thread what another one allocated.
 struct LiveBytesAllocator;
 
 static HELD: AtomicIsize = AtomicIsize::new(0);
 
 #[allow(unsafe_code)]
-// SAFETY: every call is handed to the system's allocator unchanged; only a counter is kept besides.
+// SAFETY: every call is handed to the system's allocator unchanged; only a counter is updated.
 unsafe impl GlobalAlloc for LiveBytesAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         HELD.fetch_add(layout.size() as isize, Ordering::Relaxed);
@@ -37,7 +34,7 @@ unsafe impl GlobalAlloc for LiveBytesAllocator {
 #[global_allocator]
 static ALLOCATOR: LiveBytesAllocator = LiveBytesAllocator;
 
-/// One test after the other, so that the count is of one alone.
+/// Serialises the tests, so that the count belongs to one of them.
 fn alone() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
@@ -69,17 +66,17 @@ fn assert_steady<B: Engine>(name: &str, samples: usize, early: usize, late: usiz
     assert!(grown <= SLACK_BYTES, "{name}: {grown} bytes more after {late} steps than after {early}");
 }
 
-fn ten_thousand_steps_of_the_rnn_leave_nothing_behind<B: Engine>() {
+fn ten_thousand_steps_of_the_rnn_leak_nothing<B: Engine>() {
     assert_steady::<B>("electricity-rnn", 4, 100, 10_000);
 }
 
 /// Ten thousand steps too in a release build; here, and on the other backend, they would take minutes.
 #[test]
-fn many_steps_of_the_cnn_leave_nothing_behind() {
+fn many_steps_of_the_cnn_leak_nothing() {
     assert_steady::<DefaultBackend>("mnist-cnn", 1, 20, if cfg!(debug_assertions) { 500 } else { 10_000 });
 }
 
-fn many_input_shapes_leave_only_the_latest_plans<B: Engine>() {
+fn many_input_shapes_retain_only_the_latest_plans<B: Engine>() {
     let _turn = alone();
     let model = shipped_model("electricity-rnn");
     let weights = model.initial_weights();

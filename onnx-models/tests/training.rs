@@ -13,7 +13,7 @@ on_every_backend!(
     targets_that_do_not_fit_are_refused,
     weights_and_inputs_that_do_not_fit_are_refused,
     local_epochs_are_gradient_descent_with_momentum,
-    settings_out_of_range_are_refused,
+    sgd_options_out_of_range_are_refused,
     only_listed_parameters_are_trained,
     weights_may_be_initializers_constants_or_inputs_with_defaults,
     dropout_is_seeded_and_only_while_training,
@@ -138,7 +138,7 @@ fn local_epochs_are_gradient_descent_with_momentum<B: Engine>() {
     assert_near(&epoch.gradient, &[0.1 * step.gradient[0]]);
 }
 
-fn settings_out_of_range_are_refused<B: Engine>() {
+fn sgd_options_out_of_range_are_refused<B: Engine>() {
     let model = diagonal(&[1.0]);
     let batch = Batch { inputs: vec![2.0], shape: vec![1, 1], targets: Targets::Values(vec![3.0]) };
     let good = Sgd { epochs: 1, learning_rate: 0.1, momentum: 0.9, batch_size: Some(1) };
@@ -231,7 +231,7 @@ fn dropout_is_seeded_and_only_while_training<B: Engine>() {
     let first = slopes(&mut trainer);
     let dropped = first.iter().filter(|&&slope| slope == 0.0).count();
     assert!((200..300).contains(&dropped), "{dropped} of 1000");
-    // 2·(4/3)²/1000 where kept.
+    // 2·(4/3)²/1000 where not dropped.
     assert!(first.iter().all(|&slope| slope == 0.0 || (slope - 2.0 * 16.0 / 9.0 / 1000.0).abs() < 1e-8));
     assert_ne!(first, slopes(&mut trainer), "masks differ from step to step");
     assert_eq!(first, slopes(&mut Trainer::on(&model, 1)), "and are those of the seed");
@@ -240,7 +240,7 @@ fn dropout_is_seeded_and_only_while_training<B: Engine>() {
     assert_eq!(predicted, vec![1.0; 1000]);
 }
 
-/// A stream in two pieces, the hidden state handed over, is the stream in one piece.
+/// A stream predicted in two parts, with the hidden state passed on, equals the stream in one part.
 fn hidden_states_go_in_and_out<B: Engine>() {
     let path = format!("{}/tests/exporters/stateful-gru.torchscript.17.onnx", env!("CARGO_MANIFEST_DIR"));
     let model = Model::load(&std::fs::read(path).unwrap(), &LoadOptions::default()).unwrap();

@@ -133,19 +133,21 @@ impl FusedRecurrent {
                         MatrixView::dense(zr, 2 * hidden, hidden).transposed(),
                         WriteMode::Add,
                     );
-                    let mut kept =
+                    let mut reset_operand =
                         if linear_before_reset { rb[2 * hidden..].repeat(batch) } else { last.clone() };
                     let n = MatrixView::dense(n, hidden, hidden).transposed();
                     if linear_before_reset {
-                        multiply(&mut kept, hidden, states, n, WriteMode::Add);
+                        multiply(&mut reset_operand, hidden, states, n, WriteMode::Add);
                     }
-                    for (row, kept) in now.chunks_exact_mut(s.width()).zip(kept.chunks_exact_mut(hidden)) {
+                    for (row, reset_operand) in
+                        now.chunks_exact_mut(s.width()).zip(reset_operand.chunks_exact_mut(hidden))
+                    {
                         let (zr, candidate) = row.split_at_mut(2 * hidden);
                         sigmoid_all(zr);
                         for j in 0..hidden {
                             match linear_before_reset {
-                                true => candidate[j] += zr[hidden + j] * kept[j],
-                                false => kept[j] *= zr[hidden + j],
+                                true => candidate[j] += zr[hidden + j] * reset_operand[j],
+                                false => reset_operand[j] *= zr[hidden + j],
                             }
                         }
                     }
@@ -153,7 +155,7 @@ impl FusedRecurrent {
                         multiply(
                             &mut now[2 * hidden..],
                             s.width(),
-                            MatrixView::dense(&kept, batch, hidden),
+                            MatrixView::dense(&reset_operand, batch, hidden),
                             n,
                             WriteMode::Add,
                         );
@@ -163,7 +165,7 @@ impl FusedRecurrent {
                         tanh_all(candidate);
                         out.extend((0..hidden).map(|j| candidate[j] + zr[j] * (last[j] - candidate[j])));
                     }
-                    extra.extend_from_slice(&kept);
+                    extra.extend_from_slice(&reset_operand);
                 }
             }
         }
@@ -239,7 +241,7 @@ impl FusedRecurrent {
                     );
                 }
                 RecurrentCell::Gru { linear_before_reset } => {
-                    let kept = &extra[step * s.state()..(step + 1) * s.state()];
+                    let reset_operand = &extra[step * s.state()..(step + 1) * s.state()];
                     let gates = &gates[step * s.step()..(step + 1) * s.step()];
                     let mut direct = vec![0.0f32; s.state()];
                     for sample in 0..s.batch {
@@ -252,7 +254,8 @@ impl FusedRecurrent {
                             to[j] = slope * (last[place] - n) * z * (1.0 - z);
                             to[2 * hidden + j] = slope * (1.0 - z) * (1.0 - n * n);
                             if linear_before_reset {
-                                to[hidden + j] = to[2 * hidden + j] * kept[place] * reset * (1.0 - reset);
+                                to[hidden + j] =
+                                    to[2 * hidden + j] * reset_operand[place] * reset * (1.0 - reset);
                             }
                             direct[place] = slope * z;
                         }

@@ -66,7 +66,7 @@ pub(crate) enum UnaryKernel {
 
 impl UnaryKernel {
     /// Whether the function is non-decreasing.
-    pub(crate) fn keeps_order(self) -> bool {
+    pub(crate) fn is_non_decreasing(self) -> bool {
         match self {
             UnaryKernel::Relu | UnaryKernel::Tanh | UnaryKernel::Sigmoid => true,
             UnaryKernel::LeakyRelu(slope) => slope >= 0.0,

@@ -116,8 +116,8 @@ impl LayoutOp {
                 if let Some(&bad) = axes.iter().find(|&&i| shape[i] != 1) {
                     return shapes(format!("dimension {bad} of {shape:?} is not 1"));
                 }
-                let kept = (0..rank).filter(|i| !axes.contains(i)).map(|i| shape[i]).collect();
-                Ok(vec![node.reshaped(&x, kept)?])
+                let remaining = (0..rank).filter(|i| !axes.contains(i)).map(|i| shape[i]).collect();
+                Ok(vec![node.reshaped(&x, remaining)?])
             }
             LayoutOp::Unsqueeze { axes } => {
                 let count = match axes {

@@ -1,4 +1,4 @@
-//! A small builder of ONNX files for tests.
+//! Builder of small ONNX files, batches and a seeded generator for tests.
 #![allow(dead_code, unused_imports, unused_macros, unreachable_pub, clippy::unwrap_used)]
 
 use evenhand_models::{Batch, Engine, LoadOptions, Loss, Model, Targets, Trainer, shipped};
