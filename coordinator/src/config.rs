@@ -11,7 +11,7 @@ use evenhand_program::config::{self, TomlError};
 use evenhand_protocol::identity::{Digest, NodeId};
 use serde::{Deserialize, Serialize};
 
-use crate::dashboard::{DashboardError, DashboardOptions, Token};
+use crate::dashboard::{DashboardError, DashboardOptions, OperatorToken};
 use evenhand_broker::{COORDINATOR, SecretError};
 use evenhand_fairness::{ContributionConfig, FairnessError};
 use evenhand_federation::strategy::Baseline;
@@ -215,7 +215,7 @@ impl Config {
             return Ok(None);
         }
         let mut options = DashboardOptions::new(config.listen);
-        options.token = config.token_file.as_deref().map(Token::read).transpose()?;
+        options.token = config.token_file.as_deref().map(OperatorToken::read).transpose()?;
         options.hosts = config.hosts.clone();
         Ok(Some(options))
     }

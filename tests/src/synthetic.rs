@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use evenhand_coordinator::view::View;
+use evenhand_coordinator::view::FederationView;
 use evenhand_federation::{
     ClosedRound, Federation, FederationConfig, InitialModel, Judgement, NodeResponse, NodeRound, Rules, Tick,
 };
@@ -54,8 +54,8 @@ struct Node {
 }
 
 /// What is shown of `nodes` nodes after `rounds` rounds, of which the first `exploring` measured contributions.
-pub fn view(nodes: u32, rounds: u32, exploring: u32) -> View {
-    let mut view = View::new(&federation(nodes, rounds + rounds / 4));
+pub fn view(nodes: u32, rounds: u32, exploring: u32) -> FederationView {
+    let mut view = FederationView::new(&federation(nodes, rounds + rounds / 4));
     let mut rng = Lehmer(20_261_116);
     let mut all: Vec<Node> = (0..nodes)
         .map(|i| Node {

@@ -6,8 +6,8 @@ use std::future::ready;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
-use evenhand_coordinator::dashboard::{Board, Dashboard, DashboardOptions, Heeded, Token};
-use evenhand_coordinator::view::View;
+use evenhand_coordinator::dashboard::{LiveView, Dashboard, DashboardOptions, CommandResult, OperatorToken};
+use evenhand_coordinator::view::FederationView;
 use evenhand_federation::{Command, CommandRejection};
 use evenhand_tests::browser::Browser;
 use evenhand_tests::{artefacts, synthetic};
@@ -16,15 +16,15 @@ use tokio::task::spawn_blocking;
 
 const TOKEN: &str = "correct horse battery staple";
 
-async fn served(view: View) -> (Dashboard, Arc<Mutex<Vec<Command>>>) {
+async fn served(view: FederationView) -> (Dashboard, Arc<Mutex<Vec<Command>>>) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("token");
     std::fs::write(&file, TOKEN).unwrap();
     let mut options = DashboardOptions::new(SocketAddr::from(([127, 0, 0, 1], 0)));
-    options.token = Some(Token::read(&file).unwrap());
+    options.token = Some(OperatorToken::read(&file).unwrap());
     let commands = Arc::new(Mutex::new(Vec::new()));
     let heard = Arc::clone(&commands);
-    let commander = move |command| -> Heeded {
+    let command_sink = move |command| -> CommandResult {
         let told = match command {
             Command::Explore => Err(CommandRejection::Unsettled.into()),
             _ => {
@@ -34,7 +34,7 @@ async fn served(view: View) -> (Dashboard, Arc<Mutex<Vec<Command>>>) {
         };
         Box::pin(ready(told))
     };
-    (Dashboard::start(options, Board::new(view), Box::new(commander)).await.unwrap(), commands)
+    (Dashboard::start(options, LiveView::new(view), Box::new(command_sink)).await.unwrap(), commands)
 }
 
 /// Everything drawn: the table has rows, no figure is empty.
@@ -66,7 +66,7 @@ const SLIPS: &str = r#"(() => {
 async fn twelve_nodes_by_day_by_night_and_on_a_phone() {
     let (dashboard, commands) = served(synthetic::view(12, 90, 40)).await;
     let origin = format!("http://{}", dashboard.address());
-    let board = dashboard.board().clone();
+    let live_view = dashboard.live_view().clone();
     spawn_blocking(move || {
         let mut browser = Browser::start(1440, 900);
         for scheme in ["light", "dark"] {
@@ -156,11 +156,11 @@ async fn twelve_nodes_by_day_by_night_and_on_a_phone() {
 
         // Live: what happens is shown without a reload.
         let federation = synthetic::federation(12, 77);
-        board.write(|view| {
-            view.glance(&federation, Default::default(), false);
+        live_view.write(|view| {
+            view.refresh(&federation, Default::default(), false);
         });
         browser.until("document.querySelector('h1').textContent.startsWith('Enrolling')");
-        browser.until("document.querySelector('#live-text').textContent === 'the broker is away'");
+        browser.until("document.querySelector('#live-text').textContent === 'broker disconnected'");
 
         // The wrong token and the hasty command were tried on purpose; nothing else may be complained of, and nobody else asked.
         browser.problems.retain(|problem| !problem.contains("401") && !problem.contains("409"));

@@ -1,4 +1,4 @@
-//! Why there is no dashboard.
+//! Errors of the dashboard.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Server-sent events: the federation as it stands, again whenever it has changed.
+//! Server-sent events: the overview of the federation, now and after every change.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -14,50 +14,49 @@ use tokio_stream::wrappers::ReceiverStream;
 
 use super::routes::{App, problem};
 
-/// Shows both sides that the other is still there.
+/// The interval of comments that let both sides notice a lost connection.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
-/// How soon a browser that lost us asks again.
+/// The time after which a browser reconnects.
 const RETRY: Duration = Duration::from_secs(2);
 
 pub(super) async fn events(State(app): State<App>) -> Response {
-    let Ok(seat) = Arc::clone(app.seats()).try_acquire_owned() else {
+    let Ok(permit) = Arc::clone(app.permits()).try_acquire_owned() else {
         let full =
-            problem(StatusCode::SERVICE_UNAVAILABLE, "too many listeners; close another page, or poll");
+            problem(StatusCode::SERVICE_UNAVAILABLE, "too many subscribers; close another page, or poll");
         return ([(header::RETRY_AFTER, "30")], full).into_response();
     };
     let (sender, receiver) = mpsc::channel(1);
     tokio::spawn(async move {
-        // Held as long as somebody listens.
-        let _seat = seat;
-        tell(&app, &sender).await;
+        // Released when the subscriber is gone.
+        let _permit = permit;
+        send_events(&app, &sender).await;
     });
     Sse::new(ReceiverStream::new(receiver)).keep_alive(KeepAlive::new().interval(HEARTBEAT)).into_response()
 }
 
-/// A listener that cannot keep up is told the latest only; one that does not read at all is dropped by its
-/// connection.
-async fn tell(app: &App, listener: &mpsc::Sender<Result<Event, Infallible>>) {
-    let mut changes = app.board().changes();
+/// A subscriber that cannot keep up receives the latest event only; the connection of one that does not read is closed.
+async fn send_events(app: &App, subscriber: &mpsc::Sender<Result<Event, Infallible>>) {
+    let mut changes = app.live_view().changes();
     let mut stop = app.stopped();
     loop {
         let ending = *stop.borrow();
         let version = *changes.borrow_and_update();
-        let federation = app.board().read(|view| serde_json::to_string(view.overview()));
+        let federation = app.live_view().read(|view| serde_json::to_string(view.overview()));
         let data = federation.expect("plain data with text keys always encodes");
         let event = Event::default().event("federation").id(version.to_string()).retry(RETRY).data(data);
-        if listener.send(Ok(event)).await.is_err() || ending {
+        if subscriber.send(Ok(event)).await.is_err() || ending {
             return;
         }
         tokio::select! {
             () = async {
                 time::sleep(app.pace()).await;
-                // An error means that the board is gone, which this task holds.
+                // An error means that the live view is gone, which this task holds.
                 let _held = changes.changed().await;
             } => {}
-            // The last words are said at once.
+            // The last event is sent at once.
             _ = stop.wait_for(|stop| *stop) => {}
-            () = listener.closed() => return,
+            () = subscriber.closed() => return,
         }
     }
 }

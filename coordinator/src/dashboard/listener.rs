@@ -1,4 +1,4 @@
-//! Connections, as many as are wanted and for as long as something moves on them.
+//! A listener with a limit on connections and on their idle time.
 
 use std::future::Future;
 use std::io;
@@ -14,29 +14,29 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{self, Instant, Sleep};
 
-/// Rest after an error that affects the listener, such as too many open files.
-const REST: Duration = Duration::from_secs(1);
+/// The pause after an error that affects the listener, such as too many open files.
+const ACCEPT_BACKOFF: Duration = Duration::from_secs(1);
 
-/// A listener with bounds.
-pub(super) struct Patient {
+/// A listener that accepts up to a number of connections at a time.
+pub(super) struct LimitedListener {
     listener: TcpListener,
-    seats: Arc<Semaphore>,
-    patience: Duration,
+    permits: Arc<Semaphore>,
+    idle_timeout: Duration,
 }
 
-impl Patient {
-    pub(super) fn new(listener: TcpListener, connections_max: usize, patience: Duration) -> Self {
-        Self { listener, seats: Arc::new(Semaphore::new(connections_max)), patience }
+impl LimitedListener {
+    pub(super) fn new(listener: TcpListener, connections_max: usize, idle_timeout: Duration) -> Self {
+        Self { listener, permits: Arc::new(Semaphore::new(connections_max)), idle_timeout }
     }
 }
 
-impl Listener for Patient {
-    type Io = Connection;
+impl Listener for LimitedListener {
+    type Io = TimedConnection;
     type Addr = SocketAddr;
 
-    async fn accept(&mut self) -> (Connection, SocketAddr) {
+    async fn accept(&mut self) -> (TimedConnection, SocketAddr) {
         loop {
-            let Ok(seat) = Arc::clone(&self.seats).acquire_owned().await else {
+            let Ok(permit) = Arc::clone(&self.permits).acquire_owned().await else {
                 // Nobody closes the semaphore.
                 std::future::pending::<()>().await;
                 continue;
@@ -45,16 +45,16 @@ impl Listener for Patient {
                 Ok((stream, peer)) => {
                     // Only latency suffers without it.
                     let _slower = stream.set_nodelay(true);
-                    let idle = Box::pin(time::sleep(self.patience));
+                    let idle = Box::pin(time::sleep(self.idle_timeout));
                     return (
-                        Connection { stream, idle, patience: self.patience, asked: false, _seat: seat },
+                        TimedConnection { stream, idle, idle_timeout: self.idle_timeout, requested: false, _permit: permit },
                         peer,
                     );
                 }
                 Err(error) if is_of_the_peer(&error) => {}
                 Err(error) => {
-                    tracing::warn!(%error, "the dashboard cannot accept a connection");
-                    time::sleep(REST).await;
+                    tracing::warn!(%error, "dashboard: accept failed");
+                    time::sleep(ACCEPT_BACKOFF).await;
                 }
             }
         }
@@ -70,45 +70,45 @@ fn is_of_the_peer(error: &io::Error) -> bool {
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
 }
 
-/// A connection that fails when its peer has not been told anything for too long: it does not read, or does not come to the
-/// end of its request. A request has its time from its first byte on; what follows of it keeps no seat.
-pub(super) struct Connection {
+/// A connection that times out when nothing could be written to it for too long: its peer does not read, or does not
+/// finish its request. The time of a request runs from its first byte; further bytes do not extend it.
+pub(super) struct TimedConnection {
     stream: TcpStream,
     idle: Pin<Box<Sleep>>,
-    patience: Duration,
-    /// Whether something was read since the last answer.
-    asked: bool,
-    _seat: OwnedSemaphorePermit,
+    idle_timeout: Duration,
+    /// Whether a request has begun since the last answer.
+    requested: bool,
+    _permit: OwnedSemaphorePermit,
 }
 
-impl Connection {
-    /// What came of a read or a write, or an error if it is too late for it.
-    fn watched<T>(&mut self, context: &mut Context<'_>, done: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+impl TimedConnection {
+    /// The result of a read or a write, or an error after the timeout.
+    fn or_timeout<T>(&mut self, context: &mut Context<'_>, done: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if done.is_ready() {
             return done;
         }
         self.idle.as_mut().poll(context).map(|()| Err(io::ErrorKind::TimedOut.into()))
     }
 
-    /// What came of a write.
+    /// The result of a write, which restarts the timeout.
     fn written(
         &mut self,
         context: &mut Context<'_>,
         done: Poll<io::Result<usize>>,
     ) -> Poll<io::Result<usize>> {
         if done.is_ready() {
-            self.asked = false;
-            self.give_time();
+            self.requested = false;
+            self.restart_timeout();
         }
-        self.watched(context, done)
+        self.or_timeout(context, done)
     }
 
-    fn give_time(&mut self) {
-        self.idle.as_mut().reset(Instant::now() + self.patience);
+    fn restart_timeout(&mut self) {
+        self.idle.as_mut().reset(Instant::now() + self.idle_timeout);
     }
 }
 
-impl AsyncRead for Connection {
+impl AsyncRead for TimedConnection {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -116,14 +116,14 @@ impl AsyncRead for Connection {
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
         let done = Pin::new(&mut self.stream).poll_read(context, buffer);
-        if buffer.filled().len() > before && !std::mem::replace(&mut self.asked, true) {
-            self.give_time();
+        if buffer.filled().len() > before && !std::mem::replace(&mut self.requested, true) {
+            self.restart_timeout();
         }
-        self.watched(context, done)
+        self.or_timeout(context, done)
     }
 }
 
-impl AsyncWrite for Connection {
+impl AsyncWrite for TimedConnection {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

@@ -1,16 +1,16 @@
 //! The view over HTTP: a page for people, JSON and metrics for programs.
 //!
-//! Everything can be read by whoever reaches the address, which is the own machine unless configured
-//! otherwise; nothing can be changed without the operator's token. What is served comes from the
-//! [`View`](crate::view::View), which holds no weights: the latest model is the reward, and leaves the coordinator
+//! Everything can be read by anybody who reaches the address, which is that of the own machine unless configured
+//! otherwise; nothing can be changed without the operator's token. Answers come from the
+//! [`FederationView`](crate::view::FederationView), which holds no weights: the latest model is the reward, and leaves the coordinator
 //! only in the tasks of drawn nodes.
 
 mod assets;
-mod board;
+mod auth;
 mod error;
 mod events;
-mod gate;
 mod listener;
+mod live_view;
 mod metrics;
 mod routes;
 
@@ -23,26 +23,26 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-pub use self::board::{Board, Watcher};
+pub use self::live_view::{LiveView, LiveViewUpdater};
 pub use self::error::DashboardError;
-pub use self::gate::Token;
+pub use self::auth::OperatorToken;
 pub use self::routes::paths;
 
-use self::listener::Patient;
+use self::listener::LimitedListener;
 use self::routes::App;
 use crate::shell::CommandError;
 use evenhand_federation::Command;
 
-/// How long the last words may take to reach the browsers.
-const FAREWELL: Duration = Duration::from_secs(2);
+/// The longest that the last event may take to reach the browsers.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What a dashboard lets others do, and how much of it.
+/// Address, access and limits of a dashboard.
 #[derive(Debug, Clone)]
 pub struct DashboardOptions {
-    /// Where it listens.
+    /// The address it listens on.
     pub listen: SocketAddr,
-    /// What the operator must show; without it nobody can command.
-    pub token: Option<Token>,
+    /// The token that commands need; without it none is accepted.
+    pub token: Option<OperatorToken>,
     /// Names under which it is reached, besides addresses and `localhost`.
     pub hosts: Vec<String>,
     /// Connections at a time; further ones wait.
@@ -51,8 +51,8 @@ pub struct DashboardOptions {
     pub events_max: usize,
     /// The least time between two events to one listener.
     pub pace: Duration,
-    /// A connection whose peer asked nothing, or did not take in the answer, for so long is dropped.
-    pub patience: Duration,
+    /// A connection without a request, or whose answer is not read, is closed after this time.
+    pub idle_timeout: Duration,
 }
 
 impl DashboardOptions {
@@ -65,66 +65,66 @@ impl DashboardOptions {
             connections_max: 256,
             events_max: 64,
             pace: Duration::from_millis(250),
-            patience: Duration::from_secs(60),
+            idle_timeout: Duration::from_secs(60),
         }
     }
 }
 
-/// Hands the operator's commands on.
-pub type Commander = Box<dyn Fn(Command) -> Heeded + Send + Sync>;
+/// The receiver of the operator's commands.
+pub type CommandSink = Box<dyn Fn(Command) -> CommandResult + Send + Sync>;
 
-/// What becomes of a command.
-pub type Heeded = Pin<Box<dyn Future<Output = Result<(), CommandError>> + Send>>;
+/// The pending result of a command.
+pub type CommandResult = Pin<Box<dyn Future<Output = Result<(), CommandError>> + Send>>;
 
 /// A dashboard that is being served; dropping it ends it at once.
 #[derive(Debug)]
 pub struct Dashboard {
     address: SocketAddr,
-    board: Board,
+    live_view: LiveView,
     stop: watch::Sender<bool>,
     server: JoinHandle<()>,
 }
 
 impl Dashboard {
-    /// Serves what `board` shows, and hands commands to `commander`.
+    /// Serves `live_view`, and passes commands to `command_sink`.
     pub async fn start(
         options: DashboardOptions,
-        board: Board,
-        commander: Commander,
+        live_view: LiveView,
+        command_sink: CommandSink,
     ) -> Result<Self, DashboardError> {
         let listen = |source| DashboardError::Listen { address: options.listen, source };
         let listener = tokio::net::TcpListener::bind(options.listen).await.map_err(listen)?;
         let address = listener.local_addr().map_err(listen)?;
-        let patient = Patient::new(listener, options.connections_max, options.patience);
+        let limited = LimitedListener::new(listener, options.connections_max, options.idle_timeout);
         let (stop, stopped) = watch::channel(false);
-        let router = routes::router(App::new(options, board.clone(), commander, stopped.clone()));
+        let router = routes::router(App::new(options, live_view.clone(), command_sink, stopped.clone()));
         let server = tokio::spawn(async move {
             let mut stopped = stopped;
             let asked = async move {
                 // An error means that the dashboard was dropped.
                 let _dropped = stopped.wait_for(|stop| *stop).await;
             };
-            if let Err(error) = axum::serve(patient, router).with_graceful_shutdown(asked).await {
-                tracing::error!(%error, "the dashboard ends");
+            if let Err(error) = axum::serve(limited, router).with_graceful_shutdown(asked).await {
+                tracing::error!(%error, "dashboard: server failed");
             }
         });
-        Ok(Self { address, board, stop, server })
+        Ok(Self { address, live_view, stop, server })
     }
 
-    /// Where it listens.
+    /// The address it listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// What it shows.
-    pub fn board(&self) -> &Board {
-        &self.board
+    /// The view it serves.
+    pub fn live_view(&self) -> &LiveView {
+        &self.live_view
     }
 
-    /// Lets everybody see how it ended, then closes all connections.
+    /// Sends a last event to all subscribers, then closes all connections.
     pub async fn stop(mut self) {
         self.stop.send_replace(true);
-        let _late = timeout(FAREWELL, &mut self.server).await;
+        let _late = timeout(SHUTDOWN_TIMEOUT, &mut self.server).await;
     }
 }
 

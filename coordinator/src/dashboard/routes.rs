@@ -1,4 +1,4 @@
-//! What is served where.
+//! Routes and their handlers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,43 +19,43 @@ use serde_json::json;
 use tokio::sync::{Semaphore, watch};
 
 use super::assets::ASSETS;
-use super::board::{Board, json as encoded};
-use super::gate::{self, Token};
-use super::{Commander, DashboardOptions, events, metrics};
+use super::live_view::{LiveView, json as encoded};
+use super::auth::{self, OperatorToken};
+use super::{CommandSink, DashboardOptions, events, metrics};
 use crate::shell::CommandError;
 use evenhand_federation::{Command, CommandRejection};
 
 /// The largest body of a command.
 const BODY_BYTES_MAX: usize = 4096;
 
-/// What all handlers share.
+/// The state that all handlers share.
 #[derive(Clone)]
-pub(super) struct App(Arc<Inner>);
+pub(super) struct App(Arc<AppState>);
 
-struct Inner {
+struct AppState {
     options: DashboardOptions,
-    board: Board,
-    commander: Commander,
-    seats: Arc<Semaphore>,
+    live_view: LiveView,
+    command_sink: CommandSink,
+    permits: Arc<Semaphore>,
     stopped: watch::Receiver<bool>,
 }
 
 impl App {
     pub(super) fn new(
         options: DashboardOptions,
-        board: Board,
-        commander: Commander,
+        live_view: LiveView,
+        command_sink: CommandSink,
         stopped: watch::Receiver<bool>,
     ) -> Self {
-        let seats = Arc::new(Semaphore::new(options.events_max));
-        Self(Arc::new(Inner { options, board, commander, seats, stopped }))
+        let permits = Arc::new(Semaphore::new(options.events_max));
+        Self(Arc::new(AppState { options, live_view, command_sink, permits, stopped }))
     }
 
-    pub(super) fn board(&self) -> &Board {
-        &self.0.board
+    pub(super) fn live_view(&self) -> &LiveView {
+        &self.0.live_view
     }
 
-    pub(super) fn token(&self) -> Option<&Token> {
+    pub(super) fn token(&self) -> Option<&OperatorToken> {
         self.0.options.token.as_ref()
     }
 
@@ -67,16 +67,16 @@ impl App {
         self.0.options.pace
     }
 
-    pub(super) fn seats(&self) -> &Arc<Semaphore> {
-        &self.0.seats
+    pub(super) fn permits(&self) -> &Arc<Semaphore> {
+        &self.0.permits
     }
 
     pub(super) fn stopped(&self) -> watch::Receiver<bool> {
         self.0.stopped.clone()
     }
 
-    fn listeners(&self) -> usize {
-        self.0.options.events_max - self.0.seats.available_permits()
+    fn subscribers(&self) -> usize {
+        self.0.options.events_max - self.0.permits.available_permits()
     }
 }
 
@@ -113,14 +113,14 @@ pub(super) fn router(app: App) -> Router {
     }
     router
         .fallback(|| async {
-            problem(StatusCode::NOT_FOUND, "there is nothing here; see /api/v1/openapi.json")
+            problem(StatusCode::NOT_FOUND, "not found; see /api/v1/openapi.json")
         })
         .method_not_allowed_fallback(|| async {
-            problem(StatusCode::METHOD_NOT_ALLOWED, "not that way; see /api/v1/openapi.json")
+            problem(StatusCode::METHOD_NOT_ALLOWED, "method not allowed; see /api/v1/openapi.json")
         })
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
-        .layer(from_fn_with_state(app.clone(), gate::known_host))
-        .layer(from_fn(gate::headers))
+        .layer(from_fn_with_state(app.clone(), auth::known_host))
+        .layer(from_fn(auth::headers))
         .with_state(app)
 }
 
@@ -134,63 +134,63 @@ fn answer(status: StatusCode, body: Bytes) -> Response {
 }
 
 async fn health(State(app): State<App>) -> Response {
-    let (phase, connected, round) = app.board().read(|view| {
+    let (phase, connected, round) = app.live_view().read(|view| {
         let overview = view.overview();
         (overview.phase, overview.connected, overview.round)
     });
-    // A federation that has failed needs its operator; one that lost its broker mends itself.
-    let (status, word) = match phase {
+    // A failed federation needs its operator; a lost broker connection is restored by itself.
+    let (status, name) = match phase {
         Phase::Failed => (StatusCode::SERVICE_UNAVAILABLE, "failed"),
         _ => (StatusCode::OK, "ok"),
     };
-    let body = json!({ "status": word, "phase": phase.name(), "round": round, "connected": connected });
+    let body = json!({ "status": name, "phase": phase.name(), "round": round, "connected": connected });
     answer(status, encoded(&body))
 }
 
 async fn prometheus(State(app): State<App>) -> Response {
-    let text = app.board().read(|view| metrics::text(view, app.listeners()));
+    let text = app.live_view().read(|view| metrics::text(view, app.subscribers()));
     ([(header::CONTENT_TYPE, CONTENT_TYPE)], text).into_response()
 }
 
 async fn federation(State(app): State<App>) -> Response {
-    answer(StatusCode::OK, app.board().read(|view| encoded(view.overview())))
+    answer(StatusCode::OK, app.live_view().read(|view| encoded(view.overview())))
 }
 
 async fn nodes(State(app): State<App>) -> Response {
-    answer(StatusCode::OK, app.board().nodes_json())
+    answer(StatusCode::OK, app.live_view().nodes_json())
 }
 
 async fn draws(State(app): State<App>) -> Response {
-    answer(StatusCode::OK, app.board().draws_json())
+    answer(StatusCode::OK, app.live_view().draws_json())
 }
 
 async fn node(State(app): State<App>, Path(id): Path<String>) -> Response {
-    let page = NodeId::new(&id).ok().and_then(|id| app.board().read(|view| view.node(&id)));
+    let page = NodeId::new(&id).ok().and_then(|id| app.live_view().read(|view| view.node(&id)));
     match page {
         Some(page) => answer(StatusCode::OK, encoded(&page)),
-        None => problem(StatusCode::NOT_FOUND, "no such node has taken part; see /api/v1/nodes"),
+        None => problem(StatusCode::NOT_FOUND, "unknown node; see /api/v1/nodes"),
     }
 }
 
 #[derive(Deserialize)]
-struct Since {
+struct RoundsQuery {
     #[serde(default)]
     from: u32,
 }
 
-async fn rounds(State(app): State<App>, since: Result<Query<Since>, QueryRejection>) -> Response {
-    match since {
-        Ok(Query(Since { from })) => {
-            answer(StatusCode::OK, app.board().read(|view| encoded(&view.rounds(from))))
+async fn rounds(State(app): State<App>, query: Result<Query<RoundsQuery>, QueryRejection>) -> Response {
+    match query {
+        Ok(Query(RoundsQuery { from })) => {
+            answer(StatusCode::OK, app.live_view().read(|view| encoded(&view.rounds(from))))
         }
-        Err(_) => problem(StatusCode::BAD_REQUEST, "from is the number of a round"),
+        Err(_) => problem(StatusCode::BAD_REQUEST, "from must be the number of a round"),
     }
 }
 
 /// The body of the one command that needs one.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Remove {
+struct RemoveRequest {
     node: NodeId,
 }
 
@@ -200,7 +200,7 @@ async fn command(
     headers: HeaderMap,
     body: Bytes,
 ) -> Response {
-    if let Some(refused) = gate::objection(&app, &headers) {
+    if let Some(refused) = auth::unauthorised(&app, &headers) {
         return refused;
     }
     let command = match name.as_str() {
@@ -208,12 +208,12 @@ async fn command(
         "resume" => Command::Resume,
         "re-explore" => Command::Explore,
         "remove" => match serde_json::from_slice(&body) {
-            Ok(Remove { node }) => Command::Remove(node),
-            Err(_) => return problem(StatusCode::BAD_REQUEST, "say which node: {\"node\": \"NAME\"}"),
+            Ok(RemoveRequest { node }) => Command::Remove(node),
+            Err(_) => return problem(StatusCode::BAD_REQUEST, "the body names the node: {\"node\": \"NAME\"}"),
         },
         _ => return problem(StatusCode::NOT_FOUND, "commands are pause, resume, re-explore and remove"),
     };
-    match (app.0.commander)(command).await {
+    match (app.0.command_sink)(command).await {
         Ok(()) => answer(StatusCode::ACCEPTED, encoded(&json!({ "accepted": name }))),
         Err(why @ CommandError::Rejected(CommandRejection::Stranger(_))) => {
             problem(StatusCode::NOT_FOUND, why)

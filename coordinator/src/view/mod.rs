@@ -1,13 +1,13 @@
-//! What is shown of a federation: a read model that the state machine's records keep up to date.
+//! The read model of a federation: what the dashboard, its API and its metrics show, built from closed rounds.
 //!
 //! It is pure, holds no weights, costs time linear in the nodes for every round, and stays small: long
 //! histories are thinned by merging neighbouring rounds.
 
-mod history;
+mod names;
 mod node;
 mod overview;
 mod round;
-mod words;
+mod thinned;
 
 use std::collections::HashMap;
 
@@ -15,39 +15,39 @@ use evenhand_link::Traffic;
 use evenhand_protocol::identity::NodeId;
 use serde::Serialize;
 
-pub use self::history::Span;
-pub use self::node::{Fates, NodePage, NodePoint, NodeRow};
+pub use self::thinned::RoundSpan;
+pub use self::node::{ResponseCounts, NodePage, NodePoint, NodeRow};
 pub use self::overview::{
-    Census, DrawView, DriftView, ModelView, OpenRound, Overview, PhaseChange, StalenessView, StopView,
+    NodeCounts, DrawView, DriftView, ModelView, OpenRound, Overview, PhaseChange, StalenessView, StopView,
     TrafficView,
 };
 pub use self::round::RoundPoint;
 
-use self::history::{Axis, Series};
-use self::node::NodeView;
+use self::thinned::{RoundAxis, ThinnedSeries};
+use self::node::NodeHistory;
 use evenhand_federation::{ClosedRound, Federation};
 
 /// Entries of the federation's history.
-const ROUNDS_KEPT: usize = 1024;
+const ROUNDS_MAX: usize = 1024;
 
 /// Entries of each node's history.
-const NODE_ROUNDS_KEPT: usize = 256;
+const NODE_ROUNDS_MAX: usize = 256;
 
-/// A federation as it is shown.
+/// A federation with its nodes and its past rounds.
 #[derive(Debug, Clone)]
-pub struct View {
-    standing: Overview,
-    axis: Axis,
-    rounds: Series<RoundPoint>,
-    node_axis: Axis,
-    nodes: Vec<NodeView>,
+pub struct FederationView {
+    overview: Overview,
+    axis: RoundAxis,
+    rounds: ThinnedSeries<RoundPoint>,
+    node_axis: RoundAxis,
+    nodes: Vec<NodeHistory>,
     index: HashMap<NodeId, usize>,
 }
 
 /// Every node.
 #[derive(Debug, Clone, Serialize)]
 pub struct NodeList<'a> {
-    /// Of the view.
+    /// Version of the view.
     pub version: u64,
     /// The last closed round.
     pub round: u32,
@@ -58,48 +58,48 @@ pub struct NodeList<'a> {
 /// The past rounds.
 #[derive(Debug, Clone, Serialize)]
 pub struct RoundList<'a> {
-    /// Of the view.
+    /// Version of the view.
     pub version: u64,
     /// Oldest first.
     pub rounds: Vec<&'a RoundPoint>,
 }
 
-/// Who was drawn when.
+/// The draws of all nodes over rounds.
 #[derive(Debug, Clone, Serialize)]
 pub struct DrawMap<'a> {
-    /// Of the view.
+    /// Version of the view.
     pub version: u64,
-    /// The rounds each character of a row tells of.
-    pub spans: &'a [Span],
+    /// The rounds of each character of a row.
+    pub spans: &'a [RoundSpan],
     /// A row for each node.
     pub rows: Vec<DrawRow<'a>>,
 }
 
-/// When one node was drawn.
+/// The draws of one node.
 #[derive(Debug, Clone, Serialize)]
 pub struct DrawRow<'a> {
-    /// Who.
+    /// The node.
     pub id: &'a NodeId,
     /// A character a span: `-` before it enrolled, `0` never to `9` in every round.
     pub shares: String,
 }
 
-impl View {
-    /// Of a federation as it stands; its past is told by [`close`](Self::close).
+impl FederationView {
+    /// The view of a federation without its past rounds; [`close`](Self::close) adds them.
     pub fn new(federation: &Federation) -> Self {
         let mut view = Self {
-            standing: Overview::new(federation),
-            axis: Axis::new(ROUNDS_KEPT),
-            rounds: Series::default(),
-            node_axis: Axis::new(NODE_ROUNDS_KEPT),
+            overview: Overview::new(federation),
+            axis: RoundAxis::new(ROUNDS_MAX),
+            rounds: ThinnedSeries::default(),
+            node_axis: RoundAxis::new(NODE_ROUNDS_MAX),
             nodes: Vec::new(),
             index: HashMap::new(),
         };
-        view.glance(federation, Traffic::default(), true);
+        view.refresh(federation, Traffic::default(), true);
         view
     }
 
-    /// Takes in a round that is over. Rounds come in order; one that was told before changes nothing.
+    /// Adds a closed round. Rounds come in order; one that was added before changes nothing.
     pub fn close(&mut self, record: &ClosedRound, seconds: f64, traffic: Traffic) {
         if self.last_closed().is_some_and(|last| record.round <= last) {
             return;
@@ -109,19 +109,19 @@ impl View {
         for (column, node) in record.nodes.iter().enumerate() {
             if column == self.nodes.len() {
                 self.index.insert(node.node.clone(), column);
-                self.nodes.push(NodeView::new(node));
+                self.nodes.push(NodeHistory::new(node));
             }
             self.nodes[column].close(node, &self.node_axis, node_step);
         }
-        self.standing.close(record, &point);
+        self.overview.close(record, &point);
         let step = self.axis.advance(record.round);
         self.rounds.put(&self.axis, step, point);
     }
 
-    /// Takes in how the federation stands between rounds. Says whether anything changed.
-    pub fn glance(&mut self, federation: &Federation, traffic: Traffic, connected: bool) -> bool {
-        let before = (self.standing.version, self.standing.clone());
-        let overview = &mut self.standing;
+    /// Updates what changes between rounds; returns whether anything did.
+    pub fn refresh(&mut self, federation: &Federation, traffic: Traffic, connected: bool) -> bool {
+        let before = (self.overview.version, self.overview.clone());
+        let overview = &mut self.overview;
         overview.phase = federation.phase();
         overview.failure = federation.failure().map(ToString::to_string);
         overview.connected = connected;
@@ -146,14 +146,14 @@ impl View {
         changed
     }
 
-    /// The federation as it stands.
+    /// The federation without its nodes and its past.
     pub fn overview(&self) -> &Overview {
-        &self.standing
+        &self.overview
     }
 
-    /// Grows with every change.
+    /// The version: it grows with every change.
     pub fn version(&self) -> u64 {
-        self.standing.version
+        self.overview.version
     }
 
     /// Every node.
@@ -165,7 +165,7 @@ impl View {
         }
     }
 
-    /// Everything about one node.
+    /// One node with its history.
     pub fn node(&self, id: &NodeId) -> Option<NodePage> {
         let node = &self.nodes[*self.index.get(id)?];
         let staying = || self.nodes.iter().filter(|other| other.row.removed.is_none());
@@ -180,9 +180,9 @@ impl View {
         RoundList { version: self.version(), rounds: points[first..].iter().collect() }
     }
 
-    /// Who was drawn when.
+    /// The draws of all nodes over rounds.
     pub fn draws(&self) -> DrawMap<'_> {
-        let row = |node: &'_ NodeView| node.draws(&self.node_axis);
+        let row = |node: &'_ NodeHistory| node.draws(&self.node_axis);
         DrawMap {
             version: self.version(),
             spans: self.node_axis.spans(),

@@ -1,4 +1,4 @@
-//! What is shown of one node.
+//! The view of one node.
 
 use std::collections::BTreeMap;
 
@@ -6,18 +6,18 @@ use evenhand_protocol::identity::NodeId;
 use evenhand_protocol::message::{Refusal, Why};
 use serde::Serialize;
 
-use super::history::{Axis, Merge, Series, Span, Step};
-use super::words;
+use super::thinned::{RoundAxis, MergeLater, ThinnedSeries, RoundSpan, AxisStep};
+use super::names;
 use evenhand_federation::{NodeResponse, NodeRound};
 
 /// A node in the table of all nodes.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct NodeRow {
-    /// Who.
+    /// Its name.
     pub id: NodeId,
-    /// Whether it is there.
+    /// Whether it is online.
     pub present: bool,
-    /// The round in or after which the operator shut it out.
+    /// The round in or after which the operator removed it.
     pub removed: Option<u32>,
     /// ψ.
     pub standing: f64,
@@ -39,34 +39,34 @@ pub struct NodeRow {
     pub loss: Option<f64>,
     /// Why it was asked in the last round, or not.
     pub why: String,
-    /// What became of it then.
-    pub fate: String,
-    /// What it sent in all rounds, and was refused.
+    /// Its response then.
+    pub response: String,
+    /// Messages refused, over all rounds.
     pub refused: u64,
 }
 
-/// Rounds by what became of the node.
+/// Rounds by the response of the node.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct Fates {
+pub struct ResponseCounts {
     /// Its update counted.
     pub arrived: u64,
-    /// It could not.
+    /// It declined.
     pub declined: u64,
-    /// What it sent was refused.
+    /// Its update was refused.
     pub refused: u64,
-    /// It died.
-    pub died: u64,
+    /// It disconnected.
+    pub disconnected: u64,
     /// The deadline passed.
     pub missed: u64,
 }
 
-impl Fates {
-    pub(super) fn count(&mut self, fate: NodeResponse) {
-        match fate {
+impl ResponseCounts {
+    pub(super) fn count(&mut self, response: NodeResponse) {
+        match response {
             NodeResponse::Arrived { .. } => self.arrived += 1,
             NodeResponse::Declined(_) => self.declined += 1,
             NodeResponse::Refused(_) => self.refused += 1,
-            NodeResponse::Disconnected => self.died += 1,
+            NodeResponse::Disconnected => self.disconnected += 1,
             NodeResponse::Missed => self.missed += 1,
             NodeResponse::NotAsked => {}
         }
@@ -75,7 +75,7 @@ impl Fates {
 
 /// One or several neighbouring rounds of a node.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Cell {
+pub(super) struct NodeSpan {
     pub(super) drawn: u32,
     standing: f32,
     standing_error: f32,
@@ -85,7 +85,7 @@ pub(super) struct Cell {
     losses: (f32, u32),
 }
 
-impl Cell {
+impl NodeSpan {
     fn new(node: &NodeRound) -> Self {
         Self {
             drawn: u32::from(node.was_asked()),
@@ -98,7 +98,7 @@ impl Cell {
     }
 }
 
-impl Merge for Cell {
+impl MergeLater for NodeSpan {
     fn merge(&mut self, later: Self) {
         let sum = |a: (f32, u32), b: (f32, u32)| (a.0 + b.0, a.1 + b.1);
         *self = Self {
@@ -121,9 +121,9 @@ fn loss(node: &NodeRound) -> Option<f64> {
 /// A stretch of a node's history, as it is shown.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct NodePoint {
-    /// The rounds it tells of.
+    /// Its rounds.
     #[serde(flatten)]
-    pub span: Span,
+    pub span: RoundSpan,
     /// In how many of them it received the model.
     pub drawn: u32,
     /// ψ at the end.
@@ -138,11 +138,11 @@ pub struct NodePoint {
     pub loss: Option<f32>,
 }
 
-/// All about one node.
+/// One node with its history.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct NodeView {
+pub(super) struct NodeHistory {
     pub(super) row: NodeRow,
-    fates: Fates,
+    responses: ResponseCounts,
     refusals: BTreeMap<Refusal, u64>,
     samples: Option<u32>,
     norm: Option<f64>,
@@ -150,10 +150,10 @@ pub(super) struct NodeView {
     staleness_max: u32,
     staleness_sum: u64,
     rounds: u32,
-    history: Series<Cell>,
+    history: ThinnedSeries<NodeSpan>,
 }
 
-/// A node's own page.
+/// The page of one node.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct NodePage {
     /// Grows with every change of the view.
@@ -161,28 +161,28 @@ pub struct NodePage {
     /// What the table shows as well.
     #[serde(flatten)]
     pub row: NodeRow,
-    /// How its place among all is: 1 for the highest standing.
+    /// Its rank by standing: 1 for the highest.
     pub rank: usize,
-    /// Of so many.
+    /// Nodes that are ranked.
     pub of: usize,
     /// Its longest wait, in rounds.
     pub staleness_max: u32,
-    /// Rounds by what became of it.
-    pub fates: Fates,
-    /// What it sent and was refused, by reason.
-    #[serde(serialize_with = "words::refusals")]
+    /// Rounds by its response.
+    pub responses: ResponseCounts,
+    /// Messages refused, by reason.
+    #[serde(serialize_with = "names::refusals")]
     pub refusals: BTreeMap<Refusal, u64>,
     /// Samples behind its last update.
     pub samples: Option<u32>,
     /// Norm of its last update, as it arrived.
     pub norm: Option<f64>,
-    /// Loss of its own forecasts, as it last told.
+    /// Loss of its own forecasts, as last reported.
     pub online_loss: Option<f64>,
     /// Its rounds, oldest first.
     pub history: Vec<NodePoint>,
 }
 
-impl NodeView {
+impl NodeHistory {
     pub(super) fn new(node: &NodeRound) -> Self {
         let row = NodeRow {
             id: node.node.clone(),
@@ -198,12 +198,12 @@ impl NodeView {
             staleness_mean: 0.0,
             loss: None,
             why: String::new(),
-            fate: String::new(),
+            response: String::new(),
             refused: 0,
         };
         Self {
             row,
-            fates: Fates::default(),
+            responses: ResponseCounts::default(),
             refusals: BTreeMap::new(),
             samples: None,
             norm: None,
@@ -211,15 +211,15 @@ impl NodeView {
             staleness_max: 0,
             staleness_sum: 0,
             rounds: 0,
-            history: Series::default(),
+            history: ThinnedSeries::default(),
         }
     }
 
-    pub(super) fn close(&mut self, node: &NodeRound, axis: &Axis, step: Step) {
+    pub(super) fn close(&mut self, node: &NodeRound, axis: &RoundAxis, step: AxisStep) {
         self.rounds += 1;
         self.staleness_sum += u64::from(node.staleness);
         self.staleness_max = self.staleness_max.max(node.staleness);
-        self.fates.count(node.fate);
+        self.responses.count(node.fate);
         for (refusal, count) in &node.refusals {
             *self.refusals.entry(*refusal).or_default() += u64::from(*count);
         }
@@ -228,7 +228,7 @@ impl NodeView {
             self.norm = Some(norm);
             self.online_loss = online.map(|online| f64::from(online.loss)).or(self.online_loss);
         }
-        self.history.put(axis, step, Cell::new(node));
+        self.history.put(axis, step, NodeSpan::new(node));
         let row = &mut self.row;
         row.present = node.why != Why::Absent && node.fate != NodeResponse::Disconnected;
         row.removed = node.removed;
@@ -242,13 +242,13 @@ impl NodeView {
         row.staleness_mean = self.staleness_sum as f64 / f64::from(self.rounds);
         row.loss = loss(node).or(row.loss);
         row.why = node.why.name().into();
-        row.fate = words::fate_word(node.fate);
+        row.response = names::response_name(node.fate);
         row.refused = self.refusals.values().sum();
     }
 
-    pub(super) fn page(&self, version: u64, rank: usize, of: usize, axis: &Axis) -> NodePage {
+    pub(super) fn page(&self, version: u64, rank: usize, of: usize, axis: &RoundAxis) -> NodePage {
         let mean = |(sum, count): (f32, u32)| (count > 0).then(|| sum / count as f32);
-        let point = |(span, cell): (Span, &Cell)| NodePoint {
+        let point = |(span, cell): (RoundSpan, &NodeSpan)| NodePoint {
             span,
             drawn: cell.drawn,
             standing: cell.standing,
@@ -263,7 +263,7 @@ impl NodeView {
             rank,
             of,
             staleness_max: self.staleness_max,
-            fates: self.fates,
+            responses: self.responses,
             refusals: self.refusals.clone(),
             samples: self.samples,
             norm: self.norm,
@@ -273,9 +273,9 @@ impl NodeView {
     }
 
     /// How often it was drawn, a character a span: `-` before it enrolled, `0` never to `9` always.
-    pub(super) fn draws(&self, axis: &Axis) -> String {
+    pub(super) fn draws(&self, axis: &RoundAxis) -> String {
         let before = std::iter::repeat_n('-', self.history.missing());
-        let share = |(span, cell): (Span, &Cell)| {
+        let share = |(span, cell): (RoundSpan, &NodeSpan)| {
             let ninths = (9 * cell.drawn).div_ceil(span.rounds()).min(9);
             char::from(b'0' + ninths as u8)
         };

@@ -1,4 +1,4 @@
-//! What is shown of the federation as a whole.
+//! The view of the federation as a whole.
 
 use std::collections::BTreeMap;
 
@@ -6,15 +6,14 @@ use evenhand_protocol::identity::{Digest, FederationId};
 use evenhand_protocol::message::{Phase, Refusal, Why};
 use serde::Serialize;
 
-use super::node::Fates;
+use super::node::ResponseCounts;
 use super::round::RoundPoint;
-use super::words;
+use super::names;
 use evenhand_fairness::SamplerKind;
-use evenhand_federation::strategy::StrategyKind;
 use evenhand_federation::{ClosedRound, Federation, NodeRound, Rules, StopRuleKind};
 
-/// Changes of phase that are remembered.
-const CHANGES_KEPT: usize = 64;
+/// Changes of phase in the history.
+const CHANGES_MAX: usize = 64;
 
 /// The federation at one moment, without its nodes and its past.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -25,26 +24,26 @@ pub struct Overview {
     pub name: FederationId,
     /// Version of the coordinator's program.
     pub software: &'static str,
-    /// What it is doing.
-    #[serde(serialize_with = "words::phase")]
+    /// Its phase.
+    #[serde(serialize_with = "names::phase")]
     pub phase: Phase,
     /// Why it failed, if it did.
     pub failure: Option<String>,
-    /// Whether the broker is there.
+    /// Whether the broker is connected.
     pub connected: bool,
     /// The round that is open, or the last one.
     pub round: u32,
-    /// It ends after so many.
+    /// The number after which it is finished.
     pub rounds: u32,
     /// The open round, if one is.
     pub open: Option<OpenRound>,
-    /// Who is there.
-    pub nodes: Census,
-    /// What ends exploring.
+    /// Nodes by state.
+    pub nodes: NodeCounts,
+    /// The rule that ends exploring.
     pub stop_rule: StopView,
-    /// Who is drawn then.
+    /// The draws after exploring.
     pub draws: DrawView,
-    /// What sends it back to exploring, if anything does.
+    /// The test that restarts exploring, if one is configured.
     pub drift: Option<DriftView>,
     /// When it changed from one phase to another, latest last.
     pub changes: Vec<PhaseChange>,
@@ -52,16 +51,16 @@ pub struct Overview {
     pub loss: Option<f64>,
     /// Rounds since nodes received the model.
     pub staleness: StalenessView,
-    /// Asked nodes by what became of them, over all rounds.
-    pub fates: Fates,
-    /// What was refused, by reason, over all rounds.
-    #[serde(serialize_with = "words::refusals")]
+    /// Responses of asked nodes, over all rounds.
+    pub responses: ResponseCounts,
+    /// Messages refused, by reason, over all rounds.
+    #[serde(serialize_with = "names::refusals")]
     pub refusals: BTreeMap<Refusal, u64>,
     /// Payload bytes since the coordinator started.
     pub traffic: TrafficView,
     /// Seconds the coordinator spent on evaluating, merging and saving, over all rounds.
     pub seconds: f64,
-    /// The model: what it is, never what it says.
+    /// The model, without its weights.
     pub model: ModelView,
 }
 
@@ -74,20 +73,20 @@ pub struct OpenRound {
     pub awaited: usize,
 }
 
-/// How many nodes there are.
+/// Nodes by state.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct Census {
+pub struct NodeCounts {
     /// Nodes that have ever taken part.
     pub enrolled: usize,
-    /// Nodes that are there, enrolled or about to be.
+    /// Nodes that are online, enrolled or about to be.
     pub present: usize,
-    /// Nodes the operator shut out.
+    /// Nodes that the operator removed.
     pub removed: usize,
-    /// Nodes it begins with.
+    /// Nodes that the first round needs.
     pub wanted: u32,
 }
 
-/// What ends exploring, and how far that is.
+/// The rule that ends exploring, and its last verdict.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StopView {
     /// Which rule.
@@ -95,26 +94,26 @@ pub struct StopView {
     /// τ.
     pub window: u32,
     /// M.
-    pub watched: u32,
+    pub tested_nodes: u32,
     /// p has to reach it: α, or the calibrated rule's level.
     pub threshold: f64,
     /// The last p.
     pub p_value: Option<f64>,
-    /// What the rule last said.
+    /// Its last verdict in words.
     pub reason: Option<String>,
 }
 
-/// Who is drawn once standings are known.
+/// The draws after exploring.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct DrawView {
-    /// How nodes are drawn and merged.
-    pub strategy: StrategyKind,
     /// Draws a round.
     pub k: u32,
     /// How they are made.
     pub sampler: SamplerKind,
-    /// β.
+    /// β of the last round; as configured before the first.
     pub temperature: f64,
+    /// β is found so that no expected staleness exceeds this number of rounds; none if β is configured.
+    pub worst_staleness: Option<f64>,
 }
 
 /// Whether settled standings still hold.
@@ -126,7 +125,7 @@ pub struct DriftView {
     pub level: f64,
     /// The last p.
     pub p_value: Option<f64>,
-    /// What the test last said.
+    /// Its last verdict in words.
     pub reason: Option<String>,
 }
 
@@ -136,7 +135,7 @@ pub struct PhaseChange {
     /// The round.
     pub round: u32,
     /// The phase.
-    #[serde(serialize_with = "words::phase")]
+    #[serde(serialize_with = "names::phase")]
     pub phase: Phase,
 }
 
@@ -190,11 +189,11 @@ impl Overview {
             round: manifest.round,
             rounds: rules.federation.rounds,
             open: None,
-            nodes: Census { wanted: rules.federation.nodes_min, ..Census::default() },
+            nodes: NodeCounts { wanted: rules.federation.nodes_min, ..NodeCounts::default() },
             stop_rule: StopView {
                 rule: exploring.rule,
                 window: exploring.window,
-                watched: exploring.watched,
+                tested_nodes: exploring.watched,
                 threshold: match exploring.rule {
                     StopRuleKind::Paper => exploring.strictness,
                     StopRuleKind::Calibrated => exploring.level,
@@ -203,10 +202,10 @@ impl Overview {
                 reason: None,
             },
             draws: DrawView {
-                strategy: rules.federation.strategy,
                 k: exploiting.k,
                 sampler: exploiting.sampler,
                 temperature: exploiting.temperature,
+                worst_staleness: Some(exploiting.worst_staleness).filter(|rounds| *rounds > 0.0),
             },
             drift: (exploiting.audit_every > 0).then_some(DriftView {
                 every: exploiting.audit_every,
@@ -217,7 +216,7 @@ impl Overview {
             changes: Vec::new(),
             loss: None,
             staleness: StalenessView::default(),
-            fates: Fates::default(),
+            responses: ResponseCounts::default(),
             refusals: BTreeMap::new(),
             traffic: TrafficView::default(),
             seconds: 0.0,
@@ -235,21 +234,21 @@ impl Overview {
         self.round = record.round;
         self.open = None;
         if self.changes.last().is_none_or(|last| last.phase != record.phase) {
-            if self.changes.len() == CHANGES_KEPT {
+            if self.changes.len() == CHANGES_MAX {
                 self.changes.remove(0);
             }
             self.changes.push(PhaseChange { round: record.round, phase: record.phase });
         }
         if let Some(verdict) = &record.verdict {
-            let told = Some(verdict.reason.clone());
+            let reason = Some(verdict.reason.to_string());
             match (&mut self.drift, record.phase) {
                 (_, Phase::Exploring) => {
                     self.stop_rule.p_value = verdict.p_value;
-                    self.stop_rule.reason = told;
+                    self.stop_rule.reason = reason;
                 }
                 (Some(drift), _) => {
                     drift.p_value = verdict.p_value;
-                    drift.reason = told;
+                    drift.reason = reason;
                 }
                 (None, _) => {}
             }
@@ -262,7 +261,7 @@ impl Overview {
         self.loss = record.loss.or(self.loss);
         self.staleness = StalenessView { mean: point.staleness_mean, max: point.staleness_max };
         for node in &record.nodes {
-            self.fates.count(node.fate);
+            self.responses.count(node.fate);
         }
         for (refusal, count) in record.nodes.iter().flat_map(|node| &node.refusals).chain(&record.strangers) {
             *self.refusals.entry(*refusal).or_default() += u64::from(*count);

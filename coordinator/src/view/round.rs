@@ -1,22 +1,22 @@
-//! What is shown of rounds.
+//! The view of closed rounds.
 
 use evenhand_link::Traffic;
 use evenhand_protocol::message::Phase;
 use serde::Serialize;
 
-use super::history::Merge;
-use super::words;
+use super::thinned::MergeLater;
+use super::names;
 use evenhand_federation::ClosedRound;
 
 /// One round, or several neighbours of a long run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RoundPoint {
-    /// The first round it tells of.
+    /// Its first round.
     pub from: u32,
-    /// The last.
+    /// Its last round.
     pub to: u32,
     /// Exploring or exploiting, in the last.
-    #[serde(serialize_with = "words::phase")]
+    #[serde(serialize_with = "names::phase")]
     pub phase: Phase,
     /// When the first was opened, in milliseconds since 1970.
     pub opened_ms: u64,
@@ -26,7 +26,7 @@ pub struct RoundPoint {
     pub asked: u64,
     /// Updates that counted, over all of them.
     pub arrived: u64,
-    /// What was refused, over all of them.
+    /// Messages refused, over all of them.
     pub refused: u64,
     /// Mean loss of the model on the nodes' batches.
     pub loss: Option<f64>,
@@ -79,7 +79,7 @@ impl RoundPoint {
     }
 }
 
-impl Merge for RoundPoint {
+impl MergeLater for RoundPoint {
     fn merge(&mut self, later: Self) {
         let weight = |point: &Self| f64::from(point.to - point.from + 1);
         let loss = match (self.loss, later.loss) {

@@ -1,4 +1,4 @@
-//! Who is answered: strangers, nonsense and those who do not read.
+//! Tokens, host names, malformed requests and peers that do not read.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -49,7 +49,7 @@ async fn only_the_token_commands_and_only_known_names_are_answered() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nonsense_is_answered_or_dropped_and_nobody_else_notices() {
-    let limits = DashboardOptions { patience: Duration::from_millis(300), ..options() };
+    let limits = DashboardOptions { idle_timeout: Duration::from_millis(300), ..options() };
     let (dashboard, commands) = served(synthetic::view(3, 5, 5), limits).await;
     let address = dashboard.address();
     spawn_blocking(move || {
@@ -91,13 +91,13 @@ async fn nonsense_is_answered_or_dropped_and_nobody_else_notices() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_request_that_does_not_end_is_dropped_though_it_goes_on() {
-    let patience = Duration::from_millis(300);
-    let limits = DashboardOptions { connections_max: 1, patience, ..options() };
+    let idle_timeout = Duration::from_millis(300);
+    let limits = DashboardOptions { connections_max: 1, idle_timeout, ..options() };
     let (dashboard, _) = served(synthetic::view(3, 5, 5), limits).await;
     let address = dashboard.address();
     spawn_blocking(move || {
         let mut slow = TcpStream::connect(address).unwrap();
-        slow.set_read_timeout(Some(patience / 6)).unwrap();
+        slow.set_read_timeout(Some(idle_timeout / 6)).unwrap();
         slow.write_all(format!("GET /healthz HTTP/1.1\r\nHost: {address}\r\n").as_bytes()).unwrap();
         let mut answer = [0; 12];
         // After a hundred lines it would be answered that they are too many.
@@ -119,16 +119,16 @@ async fn a_request_that_does_not_end_is_dropped_though_it_goes_on() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn listeners_are_limited_and_those_who_do_not_read_are_dropped() {
-    let limits = DashboardOptions { events_max: 2, patience: Duration::from_millis(300), ..options() };
+    let limits = DashboardOptions { events_max: 2, idle_timeout: Duration::from_millis(300), ..options() };
     let (dashboard, _) = served(synthetic::view(3, 5, 5), limits).await;
     let address = dashboard.address();
-    let board = dashboard.board().clone();
+    let live_view = dashboard.live_view().clone();
     spawn_blocking(move || {
         let metric = || {
             let text = get(address, "/metrics").text().to_owned();
             let line = text
                 .lines()
-                .find(|line| line.starts_with("evenhand_coordinator_dashboard_listeners "))
+                .find(|line| line.starts_with("evenhand_coordinator_dashboard_subscribers "))
                 .unwrap();
             line.rsplit(' ').next().unwrap().parse::<u32>().unwrap()
         };
@@ -136,14 +136,14 @@ async fn listeners_are_limited_and_those_who_do_not_read_are_dropped() {
             (Listener::open(address, "/api/v1/events"), Listener::open(address, "/api/v1/events"));
         assert_eq!(metric(), 2);
         assert_eq!(Listener::open(address, "/api/v1/events").status, 503);
-        // Neither reads what it is told: buffers fill, then patience ends.
+        // Neither reads: buffers fill, then the connections time out.
         let federation = synthetic::federation(3, 10);
         let mut link = true;
         while metric() > 0 {
             for _ in 0..100 {
                 link = !link;
-                board.write(|view| {
-                    view.glance(&federation, Default::default(), link);
+                live_view.write(|view| {
+                    view.refresh(&federation, Default::default(), link);
                 });
             }
         }

@@ -1,6 +1,6 @@
 //! Many nodes and many rounds: what is shown stays small and loses nothing.
 
-use evenhand_coordinator::view::View;
+use evenhand_coordinator::view::FederationView;
 use evenhand_tests::http::get;
 use evenhand_tests::synthetic;
 use tokio::task::spawn_blocking;
@@ -10,7 +10,7 @@ use super::served::{options, served};
 #[tokio::test(flavor = "multi_thread")]
 async fn a_thousand_nodes_and_thousands_of_rounds_stay_small() {
     let (short, long) = (synthetic::view(1000, 300, 100), synthetic::view(1000, 2500, 300));
-    let sizes = |view: View| async {
+    let sizes = |view: FederationView| async {
         let (dashboard, _) = served(view, options()).await;
         let address = dashboard.address();
         let sizes = spawn_blocking(move || {
@@ -32,9 +32,9 @@ fn thinning_a_long_history_loses_no_draw_and_no_answer() {
     for rounds in [1, 255, 256, 257, 1023, 1025, 3000] {
         let view = synthetic::view(7, rounds, rounds / 3 + 1);
         let points = view.rounds(0).rounds;
-        let fates = view.overview().fates;
-        assert_eq!(points.iter().map(|point| point.asked).sum::<u64>(), fates.arrived + fates.missed);
-        assert_eq!(points.iter().map(|point| point.arrived).sum::<u64>(), fates.arrived);
+        let responses = view.overview().responses;
+        assert_eq!(points.iter().map(|point| point.asked).sum::<u64>(), responses.arrived + responses.missed);
+        assert_eq!(points.iter().map(|point| point.arrived).sum::<u64>(), responses.arrived);
         let refused = view.overview().refusals.values().sum::<u64>();
         assert_eq!(points.iter().map(|point| point.refused).sum::<u64>(), refused);
         assert_eq!((points[0].from, points.last().unwrap().to), (1, rounds));

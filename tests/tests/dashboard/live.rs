@@ -1,11 +1,11 @@
-//! A federation that really runs.
+//! The dashboard of a running federation.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use evenhand_broker::{Access, BrokerOptions, COORDINATOR, EmbeddedBroker};
-use evenhand_coordinator::dashboard::{Board, Dashboard, Heeded, Watcher, paths};
+use evenhand_coordinator::dashboard::{LiveView, Dashboard, CommandResult, LiveViewUpdater, paths};
 use evenhand_coordinator::shell::{ConnectionOptions, Coordinator};
-use evenhand_coordinator::view::View;
+use evenhand_coordinator::view::FederationView;
 use evenhand_federation::{Command, Federation};
 use evenhand_link::Broker;
 use evenhand_tests::houses::{self, Houses};
@@ -26,15 +26,15 @@ async fn a_running_federation_is_shown_live_commanded_and_its_model_never_served
     let federation = Federation::new(fleet.rules.clone(), fleet.blueprint.clone());
     let coordinator = Coordinator::connect(ConnectionOptions::new(broker), federation).await.unwrap();
     let handle = coordinator.handle();
-    let board = Board::new(View::new(coordinator.federation()));
+    let live_view = LiveView::new(FederationView::new(coordinator.federation()));
     let operator = handle.clone();
-    let commander = move |command| -> Heeded {
+    let command_sink = move |command| -> CommandResult {
         let operator = operator.clone();
         Box::pin(async move { operator.command(command).await })
     };
-    let dashboard = Dashboard::start(options(), board.clone(), Box::new(commander)).await.unwrap();
+    let dashboard = Dashboard::start(options(), live_view.clone(), Box::new(command_sink)).await.unwrap();
     let address = dashboard.address();
-    let coordinator = coordinator.with_observer(Watcher::new(board, handle.clone()));
+    let coordinator = coordinator.with_observer(LiveViewUpdater::new(live_view, handle.clone()));
     let (reports, mut rounds) = mpsc::unbounded_channel();
     let running = tokio::spawn(coordinator.run(reports));
     spawn_blocking(move || {

@@ -1,4 +1,4 @@
-//! What Prometheus reads.
+//! The metrics, line by line.
 
 use std::collections::BTreeMap;
 
@@ -38,8 +38,8 @@ async fn metrics_are_prometheus_text_and_say_what_the_api_says() {
         assert_eq!(samples["evenhand_coordinator_phase{phase=\"exploring\"}"], 0.0);
         assert!(is(&federation["stop_rule"]["p_value"], samples["evenhand_coordinator_p_value"]));
         assert_eq!(
-            samples["evenhand_coordinator_answers_total{fate=\"arrived\"}"],
-            federation["fates"]["arrived"].as_f64().unwrap()
+            samples["evenhand_coordinator_responses_total{response=\"arrived\"}"],
+            federation["responses"]["arrived"].as_f64().unwrap()
         );
         for node in get(address, "/api/v1/nodes").json()["nodes"].as_array().unwrap() {
             let name =

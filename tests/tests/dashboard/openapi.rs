@@ -1,4 +1,4 @@
-//! What the interface says of itself holds.
+//! The OpenAPI description against the answers, field by field.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use tokio::task::spawn_blocking;
 
 use super::served::{TOKEN, command, options, served};
 
-/// Whether a value is what a schema says: types, required and known fields, all the way down.
+/// Checks a value against a schema: types and fields, at every depth.
 fn conforms(value: &Value, schema: &Value, root: &Value, at: &str) {
     if let Some(reference) = schema["$ref"].as_str() {
         let name = reference.rsplit('/').next().unwrap();
@@ -44,8 +44,14 @@ fn conforms(value: &Value, schema: &Value, root: &Value, at: &str) {
             items.iter().for_each(|item| conforms(item, &schema["items"], root, at));
         }
         Value::Object(fields) => {
-            for name in schema["required"].as_array().into_iter().flatten() {
-                assert!(fields.contains_key(name.as_str().unwrap()), "{at}: {name} is missing");
+            // Every field of a view type is always serialised: described, required and sent must be the same.
+            if let Some(properties) = schema["properties"].as_object() {
+                let sent: BTreeSet<&str> = fields.keys().map(String::as_str).collect();
+                let described: BTreeSet<&str> = properties.keys().map(String::as_str).collect();
+                let required = schema["required"].as_array().into_iter().flatten();
+                let required: BTreeSet<&str> = required.map(|name| name.as_str().unwrap()).collect();
+                assert_eq!(sent, described, "{at}: sent, and described");
+                assert_eq!(sent, required, "{at}: sent, and required");
             }
             for (name, field) in fields {
                 match schema["properties"].get(name) {

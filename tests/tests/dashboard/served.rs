@@ -1,12 +1,12 @@
-//! A dashboard to ask, and how it is asked.
+//! A dashboard of a synthetic view, and requests to it.
 
 use std::future::ready;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use evenhand_coordinator::dashboard::{Board, Dashboard, DashboardOptions, Heeded, Token};
-use evenhand_coordinator::view::View;
+use evenhand_coordinator::dashboard::{LiveView, Dashboard, DashboardOptions, CommandResult, OperatorToken};
+use evenhand_coordinator::view::FederationView;
 use evenhand_federation::{Command, CommandRejection};
 use evenhand_tests::http::{self, request};
 use serde_json::Value;
@@ -18,16 +18,16 @@ pub(crate) fn options() -> DashboardOptions {
     let file = folder.path().join("token");
     std::fs::write(&file, format!("{TOKEN}\n")).unwrap();
     let mut options = DashboardOptions::new(SocketAddr::from(([127, 0, 0, 1], 0)));
-    options.token = Some(Token::read(&file).unwrap());
+    options.token = Some(OperatorToken::read(&file).unwrap());
     options.pace = Duration::ZERO;
     options
 }
 
 /// A dashboard of a made-up federation without settled contributions and a node `nobody`, and the commands it took.
-pub(crate) async fn served(view: View, options: DashboardOptions) -> (Dashboard, Arc<Mutex<Vec<Command>>>) {
+pub(crate) async fn served(view: FederationView, options: DashboardOptions) -> (Dashboard, Arc<Mutex<Vec<Command>>>) {
     let commands = Arc::new(Mutex::new(Vec::new()));
     let heard = Arc::clone(&commands);
-    let commander = move |command| -> Heeded {
+    let command_sink = move |command| -> CommandResult {
         let told = match &command {
             Command::Remove(node) if node.as_str() == "nobody" => {
                 Err(CommandRejection::Stranger(node.clone()).into())
@@ -40,7 +40,7 @@ pub(crate) async fn served(view: View, options: DashboardOptions) -> (Dashboard,
         };
         Box::pin(ready(told))
     };
-    (Dashboard::start(options, Board::new(view), Box::new(commander)).await.unwrap(), commands)
+    (Dashboard::start(options, LiveView::new(view), Box::new(command_sink)).await.unwrap(), commands)
 }
 
 pub(crate) fn command(address: SocketAddr, name: &str, token: Option<&str>, body: &str) -> http::Answer {

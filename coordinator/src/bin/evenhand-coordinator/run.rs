@@ -6,12 +6,12 @@ use std::sync::Arc;
 use evenhand_broker::{BrokerOptions, COORDINATOR, EmbeddedBroker};
 use evenhand_coordinator::config::{BrokerChoice, Config};
 use evenhand_coordinator::control::{self, ControlServer};
-use evenhand_coordinator::dashboard::{Board, Dashboard, Heeded, Watcher};
+use evenhand_coordinator::dashboard::{LiveView, Dashboard, CommandResult, LiveViewUpdater};
 use evenhand_coordinator::shell::{
     ConnectionOptions, Coordinator, CoordinatorHandle, ShellError, StoppedCoordinator, TimedRound,
 };
 use evenhand_coordinator::store::{Store, StorePersistence};
-use evenhand_coordinator::view::View;
+use evenhand_coordinator::view::FederationView;
 use evenhand_federation::Federation;
 use evenhand_link::{Broker, Traffic};
 use evenhand_program::exit::Exit;
@@ -59,15 +59,15 @@ async fn coordinate(config: Config) -> Result<(), CommandFailure> {
     let (connection, _broker) = connection(&config).await?;
     let mut coordinator = Coordinator::connect(connection, federation).await?;
     let handle = coordinator.handle();
-    let mut view = View::new(coordinator.federation());
+    let mut view = FederationView::new(coordinator.federation());
     if let Some(store) = &store {
         for record in store.log()?.records()? {
             view.close(&record?, 0.0, Traffic::default());
         }
     }
-    let board = Board::new(view);
-    let dashboard = start_dashboard(&config, board.clone(), handle.clone()).await?;
-    coordinator = coordinator.with_observer(Watcher::new(board, handle.clone()));
+    let live_view = LiveView::new(view);
+    let dashboard = start_dashboard(&config, live_view.clone(), handle.clone()).await?;
+    coordinator = coordinator.with_observer(LiveViewUpdater::new(live_view, handle.clone()));
     let mut control = None;
     if let Some(store) = store {
         control = Some(control_server(Arc::clone(&store), handle.clone())?);
@@ -149,17 +149,17 @@ async fn connection(config: &Config) -> Result<(ConnectionOptions, Option<Embedd
 /// The dashboard, if it is enabled and can listen: a federation does not fail for want of one.
 async fn start_dashboard(
     config: &Config,
-    board: Board,
+    live_view: LiveView,
     handle: CoordinatorHandle,
 ) -> Result<Option<Dashboard>, CommandFailure> {
     let Some(options) = config.dashboard().map_err(|error| CommandFailure::new(Exit::Config, error))? else {
         return Ok(None);
     };
-    let commander = move |command| -> Heeded {
+    let command_sink = move |command| -> CommandResult {
         let handle = handle.clone();
         Box::pin(async move { handle.command(command).await })
     };
-    match Dashboard::start(options, board, Box::new(commander)).await {
+    match Dashboard::start(options, live_view, Box::new(command_sink)).await {
         Ok(dashboard) => {
             tracing::info!(url = format!("http://{}/", dashboard.address()), "dashboard listening");
             Ok(Some(dashboard))

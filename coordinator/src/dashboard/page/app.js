@@ -54,9 +54,9 @@ function steps({ phase, changes }) {
 }
 
 function tiles(overview) {
-  const { nodes, open, stop_rule: rule, staleness, traffic, refusals, fates } = overview;
+  const { nodes, open, stop_rule: rule, staleness, traffic, refusals, responses } = overview;
   const refused = Object.values(refusals).reduce((sum, value) => sum + value, 0);
-  const lost = fates.died + fates.missed;
+  const lost = responses.disconnected + responses.missed;
   byId('tiles').replaceChildren(
     tile('Nodes present', count(nodes.present), `${count(nodes.enrolled)} enrolled${nodes.removed ? `, ${count(nodes.removed)} removed` : ''}`),
     tile('Open round', open ? `${count(open.asked - open.awaited)} / ${count(open.asked)}` : '–', open ? 'answers are in' : 'no round is open'),
@@ -82,7 +82,7 @@ function showOverview(overview) {
   say(byId('progress-text'), `${count(closed)} of ${count(overview.rounds)} rounds done`);
   say(byId('about'), `Evenhand ${overview.software} · ${count(overview.model.parameters)} parameters · model ${overview.model.weights.slice(0, 12)} · ${fixed(overview.seconds, 2)} s spent on rounds`);
   // Not every round: a screen reader would never fall silent.
-  const news = `${capital(overview.phase)}${overview.connected ? '' : ', the broker is away'}`;
+  const news = `${capital(overview.phase)}${overview.connected ? '' : ', broker disconnected'}`;
   if (news !== announced) {
     announced = news;
     say(byId('announcer'), headline(overview));
@@ -172,15 +172,15 @@ function listen() {
   source.addEventListener('federation', (event) => {
     state.overview = JSON.parse(event.data);
     showOverview(state.overview);
-    link(state.overview.connected ? 'live' : 'lost', state.overview.connected ? 'live' : 'the broker is away');
+    link(state.overview.connected ? 'live' : 'lost', state.overview.connected ? 'live' : 'broker disconnected');
     if (state.overview.version !== fetched) (fetched < 0 ? refresh : plan)();
   });
   source.addEventListener('error', () => {
     if (ENDS.includes(state.overview?.phase)) {
       source.close();
-      link('waiting', 'the coordinator has ended');
+      link('waiting', 'coordinator stopped');
     } else {
-      link('lost', 'connection lost, trying again');
+      link('lost', 'connection lost, reconnecting');
       // A refusal ends an EventSource for good.
       if (source.readyState === EventSource.CLOSED) setTimeout(listen, 5000);
     }

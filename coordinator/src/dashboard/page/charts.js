@@ -41,8 +41,8 @@ function overRounds(width, points, changes, { name, y, description, series, leve
 }
 
 function roundsTable(title, points, series, format = number) {
-  const told = points.filter((point) => series.some(({ value }) => value(point) !== null)).slice(-200).reverse();
-  const rows = told.map((point) => [capital(rounds(point)), ...series.map(({ value }) => format(value(point)))]);
+  const shown = points.filter((point) => series.some(({ value }) => value(point) !== null)).slice(-200).reverse();
+  const rows = shown.map((point) => [capital(rounds(point)), ...series.map(({ value }) => format(value(point)))]);
   return table(title, ['rounds, latest first', ...series.map(({ label }) => label)], rows);
 }
 
@@ -152,7 +152,7 @@ export class Overview {
   draw({ overview, points, nodes }) {
     const { changes, stop_rule: rule } = overview;
     const alpha = rule.rule === 'paper' ? `α = ${rule.threshold}` : `level ${rule.threshold}`;
-    this.p.note.textContent = `Hotelling’s T² on ${rule.watched} watched nodes; measuring ends when p reaches ${alpha}.`;
+    this.p.note.textContent = `Hotelling’s T² on ${rule.tested_nodes} tested nodes; measuring ends when p reaches ${alpha}.`;
     const p = [{ label: 'p', value: (point) => point.p_value }];
     if (overview.drift) {
       p.push({ label: 'drift p', value: (point) => point.drift_p_value, kind: 'marks' });
@@ -182,7 +182,7 @@ export class Overview {
     const exploring = overview.phase === 'exploring' || changes.at(-1)?.phase === 'exploring';
     this.odds.note.textContent = exploring
       ? 'Equal while contributions are measured.'
-      : `Odds ϱ of one of ${overview.draws.k} draws a round; temperature β = ${number(overview.draws.temperature, 3)}.`;
+      : `Odds ϱ of one of ${overview.draws.k} draws a round; temperature β = ${number(overview.draws.temperature, 3)}${overview.draws.worst_staleness ? `, found for a worst expected staleness of ${overview.draws.worst_staleness} rounds` : ''}. ${leastOdds(ordered)}`;
     this.odds.show((width) => ofNodes(width, ordered, {
       name: 'sampling probability ϱ', value: (node) => node.probability, bars: true,
       level: { value: equal, text: 'equal share' }, text: (node) => `${node.id}\nϱ ${number(node.probability)}`,
@@ -217,18 +217,25 @@ export class Overview {
     this.#outcomes(overview);
   }
 
-  #outcomes({ fates, refusals }) {
-    const asked = Object.values(fates).reduce((sum, value) => sum + value, 0);
+  #outcomes({ responses, refusals }) {
+    const asked = Object.values(responses).reduce((sum, value) => sum + value, 0);
     const refused = Object.values(refusals).reduce((sum, value) => sum + value, 0);
     this.refusals.note.textContent = `${count(asked)} answers were asked for; ${count(refused)} messages were refused.`;
-    const meanings = { arrived: 'update counted', declined: 'declined by the node', refused: 'update refused', died: 'node died', missed: 'deadline missed' };
+    const meanings = { arrived: 'update counted', declined: 'declined by the node', refused: 'update refused', disconnected: 'node disconnected', missed: 'deadline missed' };
     const rows = [
-      ...Object.entries(fates).map(([fate, value]) => [meanings[fate] ?? fate, value, 'bar-mark']),
+      ...Object.entries(responses).map(([response, value]) => [meanings[response] ?? response, value, 'bar-mark']),
       ...Object.entries(refusals).map(([reason, value]) => [`refused: ${plain(reason)}`, value, 'bar-mark soft']),
     ];
     this.refusals.show((width) => (asked + refused > 0 ? tally(width, rows) : null),
       () => table('Answers and refusals', ['what', 'how often'], rows.map(([what, value]) => [what, count(value)])));
   }
+}
+
+/// The least odds of a node, as they are.
+function leastOdds(nodes) {
+  const without = nodes.filter((node) => node.probability === 0).length;
+  if (without > 0) return `${count(without)} of ${count(nodes.length)} nodes have no odds.`;
+  return nodes.length > 0 ? `The least is ${number(Math.min(...nodes.map((node) => node.probability)), 3)}.` : '';
 }
 
 /// Bytes a round, from totals.

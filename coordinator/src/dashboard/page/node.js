@@ -22,7 +22,7 @@ export class NodeView {
     this.state = html('span', {});
     this.remove = html('button', { type: 'button', class: 'danger', hidden: true, onclick: () => this.operator.remove(id) }, 'Remove node');
     this.tiles = html('dl', { class: 'tiles' });
-    const figures = ['standing', 'contribution', 'wait', 'loss', 'fates'].map((name) => html('figure', { id: `node-${name}` }));
+    const figures = ['standing', 'contribution', 'wait', 'loss', 'responses'].map((name) => html('figure', { id: `node-${name}` }));
     this.element.replaceChildren(
       html('p', { class: 'back' }, html('a', { href: '#/' }, '← All nodes')),
       html('div', { class: 'head' }, this.heading, this.state, this.remove),
@@ -31,12 +31,12 @@ export class NodeView {
       html('div', { class: 'pair' }, figures.slice(2, 4)),
       html('div', { class: 'pair' }, figures.slice(4)),
     );
-    const [standing, contribution, wait, loss, fates] = figures;
+    const [standing, contribution, wait, loss, responses] = figures;
     this.standing = new Figure(standing, 'Standing over rounds', 'Mean contribution ψ and its 95 % interval.');
     this.contribution = new Figure(contribution, 'Contribution by round', 'Shapley value φ of the node’s update, in rounds in which it was measured.');
     this.wait = new Figure(wait, 'Waiting for the model', 'Rounds since the node last received it; marks below are draws.');
     this.loss = new Figure(loss, 'Loss on its own batches', 'Of the common model it was sent, before its update.');
-    this.fates = new Figure(fates, 'Answers and refusals', 'What became of its rounds, and what it sent in vain.');
+    this.responses = new Figure(responses, 'Answers and refusals', 'Its responses by round, and its messages that were refused.');
     this.heading.focus({ preventScroll: true });
     scrollTo(0, 0);
   }
@@ -55,8 +55,8 @@ export class NodeView {
       tile('Standing ψ', number(node.standing), `± ${number(node.standing_error, 3)} standard error; rank ${count(node.rank)} of ${count(node.of)}`),
       tile('Sampling probability ϱ', number(node.probability), `equal share ${number(1 / Math.max(1, node.of), 3)}`),
       tile('Received the model', `${count(node.drawn)} ×`, node.last_drawn === null ? 'never yet' : `last in round ${count(node.last_drawn)}`),
-      tile('Waits', `${count(node.staleness)} rounds`, `mean ${fixed(node.staleness_mean, 2)}, longest ${count(node.staleness_max)}`),
-      tile('Last loss', number(node.loss), node.online_loss === null ? 'own forecasts not told' : `own forecasts ${number(node.online_loss)}`),
+      tile('Staleness', `${count(node.staleness)} rounds`, `mean ${fixed(node.staleness_mean, 2)}, longest ${count(node.staleness_max)}`),
+      tile('Last loss', number(node.loss), node.online_loss === null ? 'own forecasts not reported' : `own forecasts ${number(node.online_loss)}`),
       tile('Last update', node.samples === null ? '–' : `${count(node.samples)} samples`, `norm ${number(node.norm)}; ${count(refused)} messages refused`, refused > 0),
     );
 
@@ -85,10 +85,10 @@ export class NodeView {
       () => roundsTable('Loss by round', points, loss));
 
     const rows = [
-      ...Object.entries(node.fates).map(([fate, value]) => [capital(fate), value, 'bar-mark']),
+      ...Object.entries(node.responses).map(([response, value]) => [capital(response), value, 'bar-mark']),
       ...Object.entries(node.refusals).map(([reason, value]) => [`Refused: ${plain(reason)}`, value, 'bar-mark soft']),
     ];
-    this.fates.show((width) => tally(width, rows), () => table('Answers and refusals', ['what', 'how often'], rows.map(([what, value]) => [what, count(value)])));
+    this.responses.show((width) => tally(width, rows), () => table('Answers and refusals', ['what', 'how often'], rows.map(([what, value]) => [what, count(value)])));
   }
 
   #waits(width, points, changes) {

@@ -57,15 +57,15 @@ export class Operator {
         headers: { Authorization: `Bearer ${this.#token}`, 'Content-Type': 'application/json' },
         body: body ? JSON.stringify(body) : undefined,
       });
-      const told = await answer.json();
+      const body = await answer.json();
       if (answer.status === 401) {
         this.#unlock('');
         say(note, 'That is not the operator’s token.');
       } else {
-        say(note, answer.ok ? `${plain(command)}: accepted` : told.error);
+        say(note, answer.ok ? `${plain(command)}: accepted` : body.error);
       }
     } catch {
-      say(note, 'The coordinator does not answer.');
+      say(note, 'No answer from the coordinator.');
     }
   }
 }

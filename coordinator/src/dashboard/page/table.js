@@ -21,7 +21,7 @@ const COLUMNS = [
   { key: 'staleness', name: 'waits', of: (n) => n.staleness, shown: (n) => count(n.staleness), down: true },
   { key: 'mean', name: 'mean wait', of: (n) => n.staleness_mean, shown: (n) => fixed(n.staleness_mean, 2), down: true },
   { key: 'loss', name: 'last loss', of: (n) => n.loss ?? -Infinity, shown: (n) => number(n.loss), down: true },
-  { key: 'fate', name: 'last round', of: (n) => n.fate, shown: (n) => (n.fate === 'idle' ? plain(n.why) : plain(n.fate)), left: true },
+  { key: 'response', name: 'last round', of: (n) => n.response, shown: (n) => (n.response === 'not-asked' ? plain(n.why) : plain(n.response)), left: true },
   { key: 'refused', name: 'refused', of: (n) => n.refused, shown: (n) => count(n.refused), down: true },
 ];
 

@@ -1,44 +1,44 @@
-//! Histories of bounded length: the longer a federation runs, the more rounds one entry tells of.
+//! Histories of bounded length: the longer a federation runs, the more rounds share one entry.
 
 use serde::Serialize;
 
-/// What can be told of several rounds at once.
-pub(super) trait Merge {
-    /// Takes in what came right after.
+/// An entry that can stand for several neighbouring rounds.
+pub(super) trait MergeLater {
+    /// Adds the entry of the rounds right after.
     fn merge(&mut self, later: Self);
 }
 
-/// The rounds one entry tells of, both included.
+/// The rounds of one entry, both ends included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Span {
+pub struct RoundSpan {
     /// The first.
     pub from: u32,
     /// The last.
     pub to: u32,
 }
 
-impl Span {
-    /// How many.
+impl RoundSpan {
+    /// Their number.
     pub fn rounds(&self) -> u32 {
         self.to - self.from + 1
     }
 }
 
-/// What the next round does to every series that shares one time axis.
+/// The change of an axis that every series on it has to follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Step {
-    /// It begins an entry.
+pub(super) enum AxisStep {
+    /// The round begins an entry.
     Begin,
-    /// It belongs to the last entry.
+    /// The round belongs to the last entry.
     Extend,
-    /// Neighbours are merged first, then it begins an entry.
+    /// Neighbours are merged first, then the round begins an entry.
     Halve,
 }
 
 /// The time axis of a history: at most `capacity` spans, all of the same width but the last.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Axis {
-    spans: Vec<Span>,
+pub(super) struct RoundAxis {
+    spans: Vec<RoundSpan>,
     capacity: usize,
     /// Rounds in a full span.
     width: u32,
@@ -46,7 +46,7 @@ pub(super) struct Axis {
     filled: u32,
 }
 
-impl Axis {
+impl RoundAxis {
     /// An empty axis; `capacity` is even, so that neighbours come in pairs.
     pub(super) fn new(capacity: usize) -> Self {
         debug_assert!(capacity >= 2 && capacity.is_multiple_of(2));
@@ -54,52 +54,52 @@ impl Axis {
     }
 
     /// The spans, oldest first.
-    pub(super) fn spans(&self) -> &[Span] {
+    pub(super) fn spans(&self) -> &[RoundSpan] {
         &self.spans
     }
 
-    /// Takes in a round, and says what every series must do.
-    pub(super) fn advance(&mut self, round: u32) -> Step {
+    /// Adds a round; returns the change for every series.
+    pub(super) fn advance(&mut self, round: u32) -> AxisStep {
         let full = self.filled == self.width || self.spans.is_empty();
         if !full && let Some(last) = self.spans.last_mut() {
             last.to = round;
             self.filled += 1;
-            return Step::Extend;
+            return AxisStep::Extend;
         }
         let halve = self.spans.len() == self.capacity;
         if halve {
             self.spans =
-                self.spans.chunks(2).map(|pair| Span { from: pair[0].from, to: pair[1].to }).collect();
+                self.spans.chunks(2).map(|pair| RoundSpan { from: pair[0].from, to: pair[1].to }).collect();
             self.width *= 2;
         }
-        self.spans.push(Span { from: round, to: round });
+        self.spans.push(RoundSpan { from: round, to: round });
         self.filled = 1;
-        if halve { Step::Halve } else { Step::Begin }
+        if halve { AxisStep::Halve } else { AxisStep::Begin }
     }
 }
 
-/// One series on an [`Axis`]; it may begin later than the axis does.
+/// One series on an [`RoundAxis`]; it may begin later than the axis does.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Series<T> {
+pub(super) struct ThinnedSeries<T> {
     /// Spans before the first entry.
     missing: usize,
     entries: Vec<T>,
 }
 
-impl<T> Default for Series<T> {
+impl<T> Default for ThinnedSeries<T> {
     fn default() -> Self {
         Self { missing: 0, entries: Vec::new() }
     }
 }
 
-impl<T: Merge> Series<T> {
-    /// Takes in a round's entry, after `axis` has taken in the round and said what to do.
-    pub(super) fn put(&mut self, axis: &Axis, step: Step, entry: T) {
-        if step == Step::Halve {
+impl<T: MergeLater> ThinnedSeries<T> {
+    /// Adds a round's entry, after `axis` has added the round and returned `step`.
+    pub(super) fn put(&mut self, axis: &RoundAxis, step: AxisStep, entry: T) {
+        if step == AxisStep::Halve {
             self.halve();
         }
         match self.entries.last_mut() {
-            Some(last) if step == Step::Extend => last.merge(entry),
+            Some(last) if step == AxisStep::Extend => last.merge(entry),
             Some(_) => self.entries.push(entry),
             None => {
                 self.missing = axis.spans.len() - 1;
@@ -109,7 +109,7 @@ impl<T: Merge> Series<T> {
     }
 
     /// The entries with their spans, oldest first.
-    pub(super) fn over<'a>(&'a self, axis: &'a Axis) -> impl Iterator<Item = (Span, &'a T)> {
+    pub(super) fn over<'a>(&'a self, axis: &'a RoundAxis) -> impl Iterator<Item = (RoundSpan, &'a T)> {
         axis.spans.iter().copied().skip(self.missing).zip(&self.entries)
     }
 
@@ -142,15 +142,15 @@ impl<T: Merge> Series<T> {
 mod tests {
     use super::*;
 
-    impl Merge for u32 {
+    impl MergeLater for u32 {
         fn merge(&mut self, later: Self) {
             *self += later;
         }
     }
 
     /// A series of ones from `begins` on, over so many rounds, so that an entry counts its rounds.
-    fn ones(rounds: u32, begins: u32) -> (Axis, Series<u32>) {
-        let (mut axis, mut series) = (Axis::new(8), Series::default());
+    fn ones(rounds: u32, begins: u32) -> (RoundAxis, ThinnedSeries<u32>) {
+        let (mut axis, mut series) = (RoundAxis::new(8), ThinnedSeries::default());
         for round in 1..=rounds {
             let step = axis.advance(round);
             if round >= begins {

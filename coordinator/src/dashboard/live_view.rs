@@ -1,4 +1,4 @@
-//! The view, where the run loop writes it and the server reads it.
+//! The view that the run loop writes and the server reads.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -7,43 +7,43 @@ use serde::Serialize;
 use tokio::sync::watch;
 
 use crate::shell::{CoordinatorHandle, FederationObserver, TimedRound};
-use crate::view::View;
+use crate::view::FederationView;
 use evenhand_federation::Federation;
 
-/// A view that is shared; clones show the same.
+/// A shared view; clones share it too.
 #[derive(Debug, Clone)]
-pub struct Board(Arc<Inner>);
+pub struct LiveView(Arc<LiveViewState>);
 
 #[derive(Debug)]
-struct Inner {
-    view: Mutex<View>,
-    /// The big answers, made once for all readers of a version.
+struct LiveViewState {
+    view: Mutex<FederationView>,
+    /// The large answers, with the version they were encoded from: all readers of a version share one.
     nodes: Mutex<(u64, Bytes)>,
     draws: Mutex<(u64, Bytes)>,
     version: watch::Sender<u64>,
 }
 
-impl Board {
-    /// Shows `view`.
-    pub fn new(view: View) -> Self {
+impl LiveView {
+    /// Shares `view`.
+    pub fn new(view: FederationView) -> Self {
         let version = watch::Sender::new(view.version());
         let none = || Mutex::new((u64::MAX, Bytes::new()));
-        Self(Arc::new(Inner { view: Mutex::new(view), nodes: none(), draws: none(), version }))
+        Self(Arc::new(LiveViewState { view: Mutex::new(view), nodes: none(), draws: none(), version }))
     }
 
-    /// Looks at the view.
-    pub fn read<T>(&self, look: impl FnOnce(&View) -> T) -> T {
-        look(&locked(&self.0.view))
+    /// The value of `read` on the view.
+    pub fn read<T>(&self, read: impl FnOnce(&FederationView) -> T) -> T {
+        read(&locked(&self.0.view))
     }
 
-    /// Changes the view, and tells those who listen.
-    pub fn write(&self, change: impl FnOnce(&mut View)) {
+    /// Changes the view, and notifies its subscribers.
+    pub fn write(&self, change: impl FnOnce(&mut FederationView)) {
         let version = {
             let mut view = locked(&self.0.view);
             change(&mut view);
             view.version()
         };
-        self.0.version.send_if_modified(|told| std::mem::replace(told, version) != version);
+        self.0.version.send_if_modified(|last| std::mem::replace(last, version) != version);
     }
 
     pub(super) fn changes(&self) -> watch::Receiver<u64> {
@@ -58,7 +58,7 @@ impl Board {
         self.cached(&self.0.draws, |view| json(&view.draws()))
     }
 
-    fn cached(&self, cache: &Mutex<(u64, Bytes)>, make: impl FnOnce(&View) -> Bytes) -> Bytes {
+    fn cached(&self, cache: &Mutex<(u64, Bytes)>, make: impl FnOnce(&FederationView) -> Bytes) -> Bytes {
         let mut cache = locked(cache);
         let view = locked(&self.0.view);
         if cache.0 != view.version() {
@@ -77,30 +77,30 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Keeps a board up to date from a running coordinator.
+/// Keeps a live view up to date from a running coordinator.
 #[derive(Debug)]
-pub struct Watcher {
-    board: Board,
+pub struct LiveViewUpdater {
+    live_view: LiveView,
     handle: CoordinatorHandle,
 }
 
-impl Watcher {
-    /// Writes to `board` what becomes of the coordinator that `handle` steers.
-    pub fn new(board: Board, handle: CoordinatorHandle) -> Self {
-        Self { board, handle }
+impl LiveViewUpdater {
+    /// Writes the rounds and changes of the coordinator behind `handle` to `live_view`.
+    pub fn new(live_view: LiveView, handle: CoordinatorHandle) -> Self {
+        Self { live_view, handle }
     }
 }
 
-impl FederationObserver for Watcher {
+impl FederationObserver for LiveViewUpdater {
     fn round_closed(&mut self, round: &TimedRound) {
         let traffic = self.handle.traffic();
-        self.board.write(|view| view.close(&round.evidence.record, round.seconds, traffic));
+        self.live_view.write(|view| view.close(&round.evidence.record, round.seconds, traffic));
     }
 
     fn stepped(&mut self, federation: &Federation) {
         let (traffic, connected) = (self.handle.traffic(), self.handle.is_connected());
-        self.board.write(|view| {
-            view.glance(federation, traffic, connected);
+        self.live_view.write(|view| {
+            view.refresh(federation, traffic, connected);
         });
     }
 }

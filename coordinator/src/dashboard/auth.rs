@@ -1,4 +1,4 @@
-//! Who may ask, who may command, and what every answer says about itself.
+//! Host check, operator token and security headers.
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -20,11 +20,11 @@ const TOKEN_CHARACTERS_MIN: usize = 16;
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
                       img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// What an operator must show. Only its digest is kept.
+/// The token of the operator. Only its digest is held in memory.
 #[derive(Clone)]
-pub struct Token(Digest);
+pub struct OperatorToken(Digest);
 
-impl Token {
+impl OperatorToken {
     /// Reads the token from a file; white space around it does not count.
     pub fn read(path: &Path) -> Result<Self, DashboardError> {
         let text = std::fs::read_to_string(path)
@@ -39,7 +39,7 @@ impl Token {
     }
 
     /// True if the request has the token. Digests are compared in constant time: the time reveals nothing about the token.
-    pub(super) fn is_shown(&self, headers: &HeaderMap) -> bool {
+    pub(super) fn is_sent(&self, headers: &HeaderMap) -> bool {
         let shown = headers
             .get(header::AUTHORIZATION)
             .and_then(|value| value.to_str().ok())
@@ -51,9 +51,9 @@ impl Token {
     }
 }
 
-impl std::fmt::Debug for Token {
+impl std::fmt::Debug for OperatorToken {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Token")
+        f.write_str("OperatorToken")
     }
 }
 
@@ -66,7 +66,7 @@ pub(super) async fn known_host(State(app): State<App>, request: Request, next: N
     }
     problem(
         StatusCode::MISDIRECTED_REQUEST,
-        "this dashboard does not go by that name; add it to dashboard.hosts",
+        "unknown host name; add it to dashboard.hosts",
     )
 }
 
@@ -98,17 +98,17 @@ pub(super) async fn headers(request: Request, next: Next) -> Response {
     response
 }
 
-/// Why a command is not carried out, if it is not.
-pub(super) fn objection(app: &App, headers: &HeaderMap) -> Option<Response> {
+/// The answer to a request that may not command; none if it may.
+pub(super) fn unauthorised(app: &App, headers: &HeaderMap) -> Option<Response> {
     match app.token() {
         None => Some(problem(
             StatusCode::FORBIDDEN,
             "this dashboard is read-only; set dashboard.token_file to let its operator command",
         )),
-        Some(token) if token.is_shown(headers) => None,
+        Some(token) if token.is_sent(headers) => None,
         Some(_) => {
-            let words = "show the operator's token: Authorization: Bearer TOKEN";
-            let refused = problem(StatusCode::UNAUTHORIZED, words);
+            let error = "send the operator's token: Authorization: Bearer TOKEN";
+            let refused = problem(StatusCode::UNAUTHORIZED, error);
             Some(([(header::WWW_AUTHENTICATE, "Bearer")], refused).into_response())
         }
     }
@@ -139,11 +139,11 @@ mod tests {
 
     #[test]
     fn only_the_token_itself_is_the_token() {
-        let token = Token(Digest::of(b"0123456789abcdef"));
+        let token = OperatorToken(Digest::of(b"0123456789abcdef"));
         let shown = |value: &str| {
             let mut headers = HeaderMap::new();
             headers.insert(header::AUTHORIZATION, HeaderValue::from_str(value).expect("a header"));
-            token.is_shown(&headers)
+            token.is_sent(&headers)
         };
         assert!(shown("Bearer 0123456789abcdef") && shown("bearer  0123456789abcdef"));
         for wrong in
@@ -151,6 +151,6 @@ mod tests {
         {
             assert!(!shown(wrong), "{wrong}");
         }
-        assert!(!token.is_shown(&HeaderMap::new()));
+        assert!(!token.is_sent(&HeaderMap::new()));
     }
 }

@@ -1,4 +1,4 @@
-//! The words in which enumerations are shown.
+//! Names of enumerations in the API.
 
 use std::collections::BTreeMap;
 
@@ -7,15 +7,15 @@ use serde::Serializer;
 
 use evenhand_federation::NodeResponse;
 
-/// What became of a node in a round, and why if there is a reason.
-pub(super) fn fate_word(fate: NodeResponse) -> String {
-    match fate {
+/// The name of a response, with its reason if there is one.
+pub(super) fn response_name(response: NodeResponse) -> String {
+    match response {
         NodeResponse::Arrived { .. } => "arrived".into(),
         NodeResponse::Declined(reason) => format!("declined: {}", reason.name()),
         NodeResponse::Refused(refusal) => format!("refused: {}", refusal.name()),
-        NodeResponse::Disconnected => "died".into(),
+        NodeResponse::Disconnected => "disconnected".into(),
         NodeResponse::Missed => "missed".into(),
-        NodeResponse::NotAsked => "idle".into(),
+        NodeResponse::NotAsked => "not-asked".into(),
     }
 }
 
