@@ -20,5 +20,3 @@ pub mod scenario;
 pub mod sim;
 
 pub use cli::FleetError;
-pub use evenhand_report as report;
-pub use evenhand_report::outcome;

@@ -11,14 +11,14 @@ use evenhand_fleet::data::{self, Dataset};
 use evenhand_fleet::experiment::setup::Setup;
 use evenhand_fleet::experiment::trial;
 use evenhand_fleet::experiment::variant::Variant;
-use evenhand_fleet::outcome::Figures;
 use evenhand_fleet::scenario::Corruption;
 use evenhand_fleet::sim::Interrupt;
+use evenhand_fleet::sim::RunFigures;
 
 /// What a fair mechanism exceeds in both correlations with ζ, and one with shuffled rewards does not.
 const FAIR: f64 = 0.45;
 
-fn figures(setup: &Setup, folder: Option<&Path>) -> Figures {
+fn figures(setup: &Setup, folder: Option<&Path>) -> RunFigures {
     let pool = Arc::new(data::load(setup.dataset, folder, &setup.scenario().data_request()).unwrap());
     trial::run(setup, &pool, &Interrupt::default(), &mut |_| {}).unwrap().figures()
 }
@@ -67,7 +67,8 @@ fn equal_sampling_probabilities_are_not_fair() {
 
 #[test]
 fn every_strategy_learns_and_equal_setups_have_equal_figures() {
-    let timeless = |figures: Figures| Figures { seconds_fairness: 0.0, seconds_training: 0.0, ..figures };
+    let timeless =
+        |figures: RunFigures| RunFigures { seconds_fairness: 0.0, seconds_training: 0.0, ..figures };
     for variant in Variant::value_variants() {
         let setup = Setup {
             nodes: 6,

@@ -3,11 +3,10 @@
 
 mod support;
 
-use evenhand_fleet::outcome::{Ended, Outcome};
-use evenhand_fleet::report;
+use evenhand_fleet::sim::{RecordedRun, RunEnd};
 
-fn page(outcome: &Outcome) -> String {
-    report::html(outcome, &outcome.figures())
+fn page(run: &RecordedRun) -> String {
+    run.report_html()
 }
 
 /// The page without its doctype, as XML.
@@ -61,21 +60,22 @@ fn many_nodes_become_bands_and_the_page_stays_small() {
 
 #[test]
 fn a_run_that_was_interrupted_says_so() {
-    let mut outcome = support::drawn_by(6, 40, |_| vec![0]);
-    outcome.rounds.truncate(3);
-    outcome.ended = Ended::Interrupted;
-    assert!(page(&outcome).contains("Interrupted: 3 of 40 rounds were done."));
-    outcome.rounds.clear();
-    let page = page(&outcome);
+    let mut run = support::drawn_by(6, 40, |_| vec![0]);
+    run.log.rounds.truncate(3);
+    run.online.truncate(3);
+    run.ended = RunEnd::Interrupted;
+    assert!(page(&run).contains("Interrupted: 3 of 40 rounds were done."));
+    run.log.rounds.clear();
+    run.online.clear();
+    let page = page(&run);
     assert!(page.contains("No round was finished"));
     assert_eq!(count(&parsed(&page), "svg"), 0);
 }
 
 #[test]
 fn names_cannot_become_markup() {
-    let mut outcome = support::small();
-    outcome.members[0].id = "<b>&\"".into();
-    let page = page(&outcome);
+    let run = support::small_of(["<b>&\"", "b", "c"]);
+    let page = page(&run);
     assert!(!page.contains("<b>"));
     parsed(&page);
 }

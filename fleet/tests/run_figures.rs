@@ -5,15 +5,15 @@ mod support;
 
 use evenhand_fairness::{Sampler, SamplerKind, sampling_probabilities};
 use evenhand_fleet::cli::run_table;
-use evenhand_fleet::outcome::Ended;
+use evenhand_fleet::sim::RunEnd;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 
 #[test]
 fn the_table_has_one_row_a_node_and_the_figures_under_it() {
-    let outcome = support::small();
-    assert_eq!(run_table::text(&outcome, &outcome.figures()), include_str!("golden/table.txt"));
+    let run = support::small();
+    assert_eq!(run_table::text(&run, &run.figures()), include_str!("golden/table.txt"));
 }
 
 #[test]
@@ -60,20 +60,21 @@ fn the_json_object_has_the_promised_names() {
 
 #[test]
 fn staleness_counts_rounds_since_the_model_was_received() {
-    let outcome = support::small();
-    assert_eq!(outcome.staleness(), [[0, 0, 0], [0, 0, 0], [0, 0, 1], [0, 1, 2]]);
-    let waits: Vec<f64> = outcome.figures().nodes.iter().map(|node| node.mean_staleness).collect();
+    let run = support::small();
+    assert_eq!(run.log.staleness(), [[0, 0, 0], [0, 0, 0], [0, 0, 1], [0, 1, 2]]);
+    let waits: Vec<f64> = run.figures().nodes.iter().map(|node| node.mean_staleness).collect();
     assert_eq!(waits, [0.0, 0.5, 1.5], "only rounds in which nodes are drawn count");
 }
 
 #[test]
 fn a_run_without_rounds_has_no_figures_and_does_not_panic() {
-    let mut outcome = support::small();
-    outcome.rounds.clear();
-    outcome.ended = Ended::Interrupted;
-    let figures = outcome.figures();
+    let mut run = support::small();
+    run.log.rounds.clear();
+    run.online.clear();
+    run.ended = RunEnd::Interrupted;
+    let figures = run.figures();
     assert_eq!((figures.rho_loss, figures.rho_staleness, figures.t_alpha), (None, None, None));
-    assert!(run_table::text(&outcome, &figures).contains("interrupted after 0 of 4 rounds"));
+    assert!(run_table::text(&run, &figures).contains("interrupted after 0 of 4 rounds"));
 }
 
 /// ρ of ζ with staleness when 30 nodes are drawn by standings that follow ζ, or by the same standings shuffled.
@@ -86,8 +87,8 @@ fn rho(seed: u64, shuffled: bool) -> f64 {
     }
     let probabilities = sampling_probabilities(&standings, 1.0 / 150.0);
     let mut sampler = Sampler::new(SamplerKind::Credit);
-    let outcome = support::drawn_by(nodes, 130, |_| sampler.draw(&probabilities, k, &mut rng));
-    outcome.figures().rho_staleness.unwrap()
+    let run = support::drawn_by(nodes, 130, |_| sampler.draw(&probabilities, k, &mut rng));
+    run.figures().rho_staleness.unwrap()
 }
 
 #[test]

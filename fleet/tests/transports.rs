@@ -2,12 +2,12 @@
 #![allow(clippy::unwrap_used)]
 
 use evenhand_fleet::baseline::{self, STRATEGIES};
-use evenhand_fleet::outcome::{Ended, Figures};
 use evenhand_fleet::sim::Interrupt;
 use evenhand_fleet::sim::demo::{self, DemoConfig, DemoPlan, Transport};
 use evenhand_fleet::sim::progress::{ProgressStyle, RunProgress};
+use evenhand_fleet::sim::{RunEnd, RunFigures};
 
-fn figures(config: DemoConfig) -> Figures {
+fn figures(config: DemoConfig) -> RunFigures {
     let plan = DemoPlan::new(&config).unwrap();
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let progress = RunProgress::new(std::io::sink(), ProgressStyle::Silent);
@@ -24,7 +24,7 @@ fn mqtt_and_memory_agree_on_every_node() {
     let mqtt = figures(small(Transport::Mqtt));
     assert!(memory.t_alpha.is_some_and(|t| t < 24), "both phases are part of the comparison");
     assert_eq!(memory.nodes, mqtt.nodes);
-    assert_eq!((memory.t_alpha, memory.rounds, memory.ended), (mqtt.t_alpha, 24, Ended::Complete));
+    assert_eq!((memory.t_alpha, memory.rounds, memory.ended), (mqtt.t_alpha, 24, RunEnd::Complete));
     let alike = |a: u64, b: u64| (a as f64 / b as f64 - 1.0).abs() < 0.05;
     assert!(alike(memory.bytes_up, mqtt.bytes_up), "{} {}", memory.bytes_up, mqtt.bytes_up);
     assert!(alike(memory.bytes_down, mqtt.bytes_down), "{} {}", memory.bytes_down, mqtt.bytes_down);
@@ -49,7 +49,7 @@ fn codecs_change_what_travels_and_hardly_what_is_learned() {
     let with =
         |codec: &str| figures(DemoConfig { codec: codec.parse().unwrap(), ..small(Transport::Memory) });
     let exact = with("f32");
-    let loss = |figures: &Figures| figures.online_loss.unwrap().mean;
+    let loss = |figures: &RunFigures| figures.online_loss.unwrap().mean;
     for (codec, share, tolerance) in [("bf16", 0.52, 0.01), ("int8", 0.30, 0.05)] {
         let lossy = with(codec);
         let bytes = lossy.bytes_up as f64 / exact.bytes_up as f64;

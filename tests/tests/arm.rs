@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use std::process::{Child, Command};
 use std::time::Duration;
 
-use evenhand_fleet::outcome::Ended;
 use evenhand_fleet::sim::Interrupt;
+use evenhand_fleet::sim::RunEnd;
 use evenhand_fleet::sim::demo::{DemoConfig, DemoPlan};
 use evenhand_fleet::sim::fleet::{HouseholdFleet, HouseholdNode};
 use evenhand_fleet::sim::mqtt::{self, MqttRunOptions};
@@ -151,7 +151,7 @@ async fn arm_nodes_explore_and_exploit_beside_native_ones_and_compute_what_they_
     let ran = mqtt::run(&fleet, &options, &Interrupt::default(), &mut on_round).await.unwrap();
     let heard = listener.await.unwrap();
 
-    assert_eq!(ran.ended, Ended::Complete);
+    assert_eq!(ran.ended, RunEnd::Complete);
     assert!(phases.values().any(|phase| *phase == Phase::Exploiting), "{phases:?}");
     let native = &fleet.nodes[0].id;
     let dim = fleet.blueprint.weights.len();

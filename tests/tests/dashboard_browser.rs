@@ -6,7 +6,7 @@ use std::future::ready;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
-use evenhand_coordinator::dashboard::{LiveView, Dashboard, DashboardOptions, CommandResult, OperatorToken};
+use evenhand_coordinator::dashboard::{CommandResult, Dashboard, DashboardOptions, LiveView, OperatorToken};
 use evenhand_coordinator::view::FederationView;
 use evenhand_federation::{Command, CommandRejection};
 use evenhand_tests::browser::Browser;

@@ -6,7 +6,6 @@
 mod charts;
 mod claims;
 mod in_force;
-mod legacy;
 mod log_source;
 mod node_summary;
 mod number_text;
@@ -19,7 +18,6 @@ use evenhand_fairness::measures::{self, Summary};
 use evenhand_federation::Rules;
 
 pub use in_force::StopCriterion;
-pub use legacy::{html, outcome};
 pub use node_summary::{NodeSummary, mean};
 pub use number_text::{bytes_text, probability_decimals};
 pub use round_log::{RoundLog, RoundSummary, StopSummary};
@@ -29,7 +27,7 @@ pub use source::{LossSeries, NodeAnnotation, ReportSource, ReportTile};
 pub const STYLE: &str = include_str!("style.css");
 
 /// The whole page.
-pub fn report_html(rules: &Rules, log: &RoundLog, source: &ReportSource) -> String {
+pub fn html(rules: &Rules, log: &RoundLog, source: &ReportSource) -> String {
     page::html(&RunReport::new(rules, log, source))
 }
 

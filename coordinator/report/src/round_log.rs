@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use evenhand_federation::{ClosedRound, NodeRound};
+use evenhand_federation::ClosedRound;
 use evenhand_protocol::message::Phase;
 
 /// Closed rounds, reduced to the figures that are shown of them; nodes keep one position in all of them.
@@ -90,7 +90,8 @@ impl RoundLog {
                 reason: verdict.reason.to_string(),
             }),
         };
-        for (position, node) in self.by_position(closed) {
+        for node in &closed.nodes {
+            let Some(position) = self.position(node.node.as_str()) else { continue };
             summary.standings[position] = node.standing;
             summary.sampling_probabilities[position] = node.sampling_probability;
             if let Some(contribution) = node.contribution {
@@ -104,12 +105,9 @@ impl RoundLog {
         summary
     }
 
-    /// The nodes of a closed round that this log knows, each with its position.
-    pub fn by_position<'a>(
-        &'a self,
-        closed: &'a ClosedRound,
-    ) -> impl Iterator<Item = (usize, &'a NodeRound)> {
-        closed.nodes.iter().filter_map(|node| Some((*self.positions.get(node.node.as_str())?, node)))
+    /// The position of a node.
+    pub fn position(&self, node: &str) -> Option<usize> {
+        self.positions.get(node).copied()
     }
 
     /// γ of every node after every round: 0 where it received the model, one more than before where it did not.

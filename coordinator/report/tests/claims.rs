@@ -3,7 +3,7 @@
 
 use evenhand_federation::{FederationConfig, Rules, StopRuleKind};
 use evenhand_report::{
-    LossSeries, NodeAnnotation, ReportSource, ReportTile, RoundLog, RoundSummary, StopSummary, report_html,
+    LossSeries, NodeAnnotation, ReportSource, ReportTile, RoundLog, RoundSummary, StopSummary, html,
 };
 
 const NODES: usize = 4;
@@ -70,7 +70,7 @@ fn source(log: &RoundLog) -> ReportSource {
 /// The page's texts without markup, one an element.
 fn texts(config: FederationConfig, log: &RoundLog) -> String {
     let rules = Rules::new(config).unwrap();
-    let page = report_html(&rules, log, &source(log));
+    let page = html(&rules, log, &source(log));
     let document = roxmltree::Document::parse(page.strip_prefix("<!doctype html>\n").unwrap()).unwrap();
     let texts = document.descendants().filter(|node| node.is_text()).filter_map(|node| node.text());
     texts.map(str::trim).filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")

@@ -64,10 +64,7 @@ pub(super) async fn known_host(State(app): State<App>, request: Request, next: N
     if is_own(host, app.hosts()) {
         return next.run(request).await;
     }
-    problem(
-        StatusCode::MISDIRECTED_REQUEST,
-        "unknown host name; add it to dashboard.hosts",
-    )
+    problem(StatusCode::MISDIRECTED_REQUEST, "unknown host name; add it to dashboard.hosts")
 }
 
 fn is_own(host: &str, hosts: &[String]) -> bool {

@@ -47,7 +47,13 @@ impl Listener for LimitedListener {
                     let _slower = stream.set_nodelay(true);
                     let idle = Box::pin(time::sleep(self.idle_timeout));
                     return (
-                        TimedConnection { stream, idle, idle_timeout: self.idle_timeout, requested: false, _permit: permit },
+                        TimedConnection {
+                            stream,
+                            idle,
+                            idle_timeout: self.idle_timeout,
+                            requested: false,
+                            _permit: permit,
+                        },
                         peer,
                     );
                 }

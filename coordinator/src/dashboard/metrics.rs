@@ -20,7 +20,12 @@ pub(super) fn text(view: &FederationView, subscribers: usize) -> String {
         let on = u8::from(phase == overview.phase);
         metrics.sample("phase", &[("phase", &phase.name())], on);
     }
-    metrics.single("broker_connected", Gauge, "1 while the broker is connected.", u8::from(overview.connected));
+    metrics.single(
+        "broker_connected",
+        Gauge,
+        "1 while the broker is connected.",
+        u8::from(overview.connected),
+    );
     metrics.single("round", Gauge, "The open round, or the last one.", overview.round);
     metrics.single("rounds_planned", Gauge, "Rounds after which it is finished.", overview.rounds);
     metrics.family("nodes", Gauge, "Nodes by state.");

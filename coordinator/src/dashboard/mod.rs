@@ -23,9 +23,9 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-pub use self::live_view::{LiveView, LiveViewUpdater};
-pub use self::error::DashboardError;
 pub use self::auth::OperatorToken;
+pub use self::error::DashboardError;
+pub use self::live_view::{LiveView, LiveViewUpdater};
 pub use self::routes::paths;
 
 use self::listener::LimitedListener;
@@ -47,9 +47,9 @@ pub struct DashboardOptions {
     pub hosts: Vec<String>,
     /// Connections at a time; further ones wait.
     pub connections_max: usize,
-    /// Listeners to events at a time; further ones are refused.
+    /// Event streams at a time; further ones are refused.
     pub events_max: usize,
-    /// The least time between two events to one listener.
+    /// The least time between two events to one subscriber.
     pub pace: Duration,
     /// A connection without a request, or whose answer is not read, is closed after this time.
     pub idle_timeout: Duration,

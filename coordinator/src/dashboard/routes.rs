@@ -19,8 +19,8 @@ use serde_json::json;
 use tokio::sync::{Semaphore, watch};
 
 use super::assets::ASSETS;
-use super::live_view::{LiveView, json as encoded};
 use super::auth::{self, OperatorToken};
+use super::live_view::{LiveView, json as encoded};
 use super::{CommandSink, DashboardOptions, events, metrics};
 use crate::shell::CommandError;
 use evenhand_federation::{Command, CommandRejection};
@@ -112,9 +112,7 @@ pub(super) fn router(app: App) -> Router {
         router = router.route(path, route);
     }
     router
-        .fallback(|| async {
-            problem(StatusCode::NOT_FOUND, "not found; see /api/v1/openapi.json")
-        })
+        .fallback(|| async { problem(StatusCode::NOT_FOUND, "not found; see /api/v1/openapi.json") })
         .method_not_allowed_fallback(|| async {
             problem(StatusCode::METHOD_NOT_ALLOWED, "method not allowed; see /api/v1/openapi.json")
         })
@@ -209,7 +207,9 @@ async fn command(
         "re-explore" => Command::Explore,
         "remove" => match serde_json::from_slice(&body) {
             Ok(RemoveRequest { node }) => Command::Remove(node),
-            Err(_) => return problem(StatusCode::BAD_REQUEST, "the body names the node: {\"node\": \"NAME\"}"),
+            Err(_) => {
+                return problem(StatusCode::BAD_REQUEST, "the body names the node: {\"node\": \"NAME\"}");
+            }
         },
         _ => return problem(StatusCode::NOT_FOUND, "commands are pause, resume, re-explore and remove"),
     };

@@ -15,16 +15,16 @@ use evenhand_link::Traffic;
 use evenhand_protocol::identity::NodeId;
 use serde::Serialize;
 
-pub use self::thinned::RoundSpan;
-pub use self::node::{ResponseCounts, NodePage, NodePoint, NodeRow};
+pub use self::node::{NodePage, NodePoint, NodeRow, ResponseCounts};
 pub use self::overview::{
-    NodeCounts, DrawView, DriftView, ModelView, OpenRound, Overview, PhaseChange, StalenessView, StopView,
+    DrawView, DriftView, ModelView, NodeCounts, OpenRound, Overview, PhaseChange, StalenessView, StopView,
     TrafficView,
 };
 pub use self::round::RoundPoint;
+pub use self::thinned::RoundSpan;
 
-use self::thinned::{RoundAxis, ThinnedSeries};
 use self::node::NodeHistory;
+use self::thinned::{RoundAxis, ThinnedSeries};
 use evenhand_federation::{ClosedRound, Federation};
 
 /// Entries of the federation's history.

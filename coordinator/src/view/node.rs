@@ -6,8 +6,8 @@ use evenhand_protocol::identity::NodeId;
 use evenhand_protocol::message::{Refusal, Why};
 use serde::Serialize;
 
-use super::thinned::{RoundAxis, MergeLater, ThinnedSeries, RoundSpan, AxisStep};
 use super::names;
+use super::thinned::{AxisStep, MergeLater, RoundAxis, RoundSpan, ThinnedSeries};
 use evenhand_federation::{NodeResponse, NodeRound};
 
 /// A node in the table of all nodes.

@@ -6,9 +6,9 @@ use evenhand_protocol::identity::{Digest, FederationId};
 use evenhand_protocol::message::{Phase, Refusal, Why};
 use serde::Serialize;
 
+use super::names;
 use super::node::ResponseCounts;
 use super::round::RoundPoint;
-use super::names;
 use evenhand_fairness::SamplerKind;
 use evenhand_federation::{ClosedRound, Federation, NodeRound, Rules, StopRuleKind};
 

@@ -4,8 +4,8 @@ use evenhand_link::Traffic;
 use evenhand_protocol::message::Phase;
 use serde::Serialize;
 
-use super::thinned::MergeLater;
 use super::names;
+use super::thinned::MergeLater;
 use evenhand_federation::ClosedRound;
 
 /// One round, or several neighbours of a long run.

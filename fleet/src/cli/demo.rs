@@ -11,11 +11,9 @@ use evenhand_protocol::codec::CodecKind;
 use super::report_file::ReportFile;
 use super::{FleetError, by_name, run_table, signal};
 use crate::baseline::{self, RegisteredStrategy, STRATEGIES};
-use crate::outcome::Ended;
-use crate::report;
 use crate::sim::demo::{self, DemoConfig, DemoPlan, Transport};
 use crate::sim::progress::{ProgressStyle, RunProgress};
-use crate::sim::{self, Interrupt};
+use crate::sim::{self, Interrupt, RunEnd};
 
 /// Flags of `evenhand-fleet demo`
 #[derive(Debug, Clone, clap::Args)]
@@ -108,23 +106,23 @@ pub(super) fn run(args: &DemoArgs) -> Result<Exit, FleetError> {
     let interrupt = Interrupt::default();
     runtime.spawn(signal::watch(interrupt.clone()));
     let progress = RunProgress::new(io::stderr(), ProgressStyle::of_stderr(args.no_progress));
-    let outcome = demo::simulate(&plan, &runtime, &interrupt, progress)?;
+    let run = demo::simulate(&plan, &runtime, &interrupt, progress)?;
 
-    let figures = outcome.figures();
-    file.finish(&report::html(&outcome, &figures))?;
+    let figures = run.figures();
+    file.finish(&run.report_html())?;
     let mut text = if args.json {
         serde_json::to_string(&figures).map_err(|error| FleetError::Output(error.into()))?
     } else {
-        format!("{}report    {}", run_table::text(&outcome, &figures), args.report.display())
+        format!("{}report    {}", run_table::text(&run, &figures), args.report.display())
     };
     text.push('\n');
     io::stdout().lock().write_all(text.as_bytes()).map_err(FleetError::Output)?;
     if args.json && !args.no_progress {
         eprintln!("report: {}", args.report.display());
     }
-    Ok(match outcome.ended {
-        Ended::Complete => Exit::Ok,
-        Ended::Interrupted => Exit::Interrupted,
+    Ok(match run.ended {
+        RunEnd::Complete => Exit::Ok,
+        RunEnd::Interrupted => Exit::Interrupted,
     })
 }
 

@@ -2,13 +2,15 @@
 
 use std::fmt::Write;
 
-use crate::outcome::{Ended, Figures, Outcome, bytes_text, probability_decimals};
+use evenhand_report::{bytes_text, probability_decimals};
+
+use crate::sim::{RecordedRun, RunEnd, RunFigures};
 
 const HEAD: [&str; 8] =
     ["node", "ζ", "standing ψ", "probability ϱ", "drawn", "mean staleness", "longest", "online loss"];
 
 /// One row a node, then fairness, equality and cost.
-pub fn text(outcome: &Outcome, figures: &Figures) -> String {
+pub fn text(run: &RecordedRun, figures: &RunFigures) -> String {
     let decimals = probability_decimals(figures.nodes.len());
     let mut rows = vec![HEAD.map(str::to_owned)];
     rows.extend(figures.nodes.iter().map(|node| {
@@ -25,7 +27,7 @@ pub fn text(outcome: &Outcome, figures: &Figures) -> String {
     }));
     let mut text = aligned(&rows);
     text.push('\n');
-    for (name, sentence) in summary(outcome, figures) {
+    for (name, sentence) in summary(run, figures) {
         writeln!(text, "{name:<9} {sentence}").expect("a String takes any text");
     }
     text
@@ -44,11 +46,14 @@ fn aligned(rows: &[[String; 8]]) -> String {
     text
 }
 
-fn summary(outcome: &Outcome, figures: &Figures) -> Vec<(&'static str, String)> {
-    let settings = &outcome.settings;
+fn summary(run: &RecordedRun, figures: &RunFigures) -> Vec<(&'static str, String)> {
+    let rules = &run.description.rules;
     let mut lines = Vec::new();
-    if outcome.ended == Ended::Interrupted {
-        lines.push(("ended", format!("interrupted after {} of {} rounds", figures.rounds, settings.rounds)));
+    if run.ended == RunEnd::Interrupted {
+        lines.push((
+            "ended",
+            format!("interrupted after {} of {} rounds", figures.rounds, rules.federation.rounds),
+        ));
     }
     let rho = |rho: Option<f64>| rho.map_or("–".to_owned(), |rho| format!("{rho:.3}"));
     lines.push((
@@ -72,7 +77,11 @@ fn summary(outcome: &Outcome, figures: &Figures) -> Vec<(&'static str, String)> 
         "phases",
         match figures.t_alpha {
             Some(t) => {
-                format!("explored {t} rounds, then {} with {} draws each", figures.rounds - t, settings.k)
+                format!(
+                    "explored {t} rounds, then {} with {} draws each",
+                    figures.rounds - t,
+                    rules.exploiting.k
+                )
             }
             None => format!("explored {} rounds; the stop rule had not spoken yet", figures.rounds),
         },

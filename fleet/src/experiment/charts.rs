@@ -7,7 +7,7 @@ use super::record::TrialRecord;
 use super::setup::Setup;
 use super::table::{ResultTable, TableRow};
 use super::variant::Variant;
-use crate::report::plot::{Anchor, Frame, HEIGHT, Scale, Svg, WIDTH, extent, signed};
+use evenhand_report::plot::{Anchor, Frame, HEIGHT, Scale, Svg, WIDTH, extent, signed};
 
 const ROW: f64 = 26.0;
 const NAMES: f64 = 196.0;

@@ -4,7 +4,7 @@ use evenhand_fairness::measures::{Summary, pearson};
 
 use super::record::TrialRecord;
 use crate::data::Dataset;
-use crate::outcome::Figures;
+use crate::sim::RunFigures;
 
 /// One measure of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -120,7 +120,7 @@ impl Measure {
 }
 
 /// None where contributions were never measured, or all standings are equal.
-fn rho_standing(figures: &Figures) -> Option<f64> {
+fn rho_standing(figures: &RunFigures) -> Option<f64> {
     figures.recall?;
     let (qualities, standings): (Vec<f64>, Vec<f64>) =
         figures.nodes.iter().map(|node| (-node.zeta, node.standing)).unzip();
@@ -128,7 +128,7 @@ fn rho_standing(figures: &Figures) -> Option<f64> {
 }
 
 /// The online score over nodes: accuracy where the data have classes, otherwise the mean absolute percentage error.
-pub fn score(figures: &Figures) -> Option<Summary> {
+pub fn score(figures: &RunFigures) -> Option<Summary> {
     figures.online_accuracy.or(figures.online_mape)
 }
 

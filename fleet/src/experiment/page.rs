@@ -7,8 +7,8 @@ use super::measure::{Measure, score_name};
 use super::runner::TrialRecords;
 use super::setup::Setup;
 use super::table::{ResultTable, seeds};
-use crate::report::STYLE;
-use crate::report::plot::{escaped, put};
+use evenhand_report::STYLE;
+use evenhand_report::plot::{escaped, put};
 
 /// The page of one experiment: `setups` has one a strategy.
 pub fn experiment(setups: &[Setup], trials: u64, records: &TrialRecords) -> String {

@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use super::setup::Setup;
 use crate::data::{Dataset, SamplePool};
-use crate::outcome::{Figures, Outcome, Round};
+use crate::sim::online::OnlineScore;
+use crate::sim::{RecordedRun, RunFigures};
 
 /// Changes when the same setup would yield other figures: records of another number must not be mixed with ours.
 pub const FORMAT: u16 = 2;
@@ -25,7 +26,7 @@ pub struct TrialRecord {
     /// The setup.
     pub setup: Setup,
     /// The figures.
-    pub figures: Figures,
+    pub figures: RunFigures,
     /// The learning curve.
     pub curve: LearningCurve,
     /// Time of the whole trial.
@@ -55,7 +56,7 @@ fn first_format() -> u16 {
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrialResult {
     /// The trial in numbers.
-    pub figures: Figures,
+    pub figures: RunFigures,
     /// The learning curve.
     pub curve: LearningCurve,
     /// Passes through the data.
@@ -72,15 +73,17 @@ pub struct LearningCurve {
 }
 
 impl TrialResult {
-    /// The result of an outcome, whose data were passed through so often.
-    pub fn of(outcome: &Outcome, passes: usize) -> Self {
-        let mean = |values: &[f64]| Summary::of(values).map(|over| over.mean).filter(|mean| mean.is_finite());
-        let scores = |round: &Round| mean(&round.online_accuracies).or_else(|| mean(&round.online_mapes));
-        let curve = LearningCurve {
-            losses: outcome.rounds.iter().map(|round| mean(&round.online_losses)).collect(),
-            scores: outcome.rounds.iter().map(scores).collect(),
+    /// The result of a run, whose data were passed through so often.
+    pub fn of(run: &RecordedRun, passes: usize) -> Self {
+        let mean = |scores: &[OnlineScore], of: fn(&OnlineScore) -> f64| {
+            let values: Vec<f64> = scores.iter().map(of).collect();
+            Summary::of(&values).map(|over| over.mean).filter(|mean| mean.is_finite())
         };
-        Self { figures: outcome.figures(), curve, passes }
+        let losses = run.online.iter().map(|scores| mean(scores, |score| score.loss));
+        let scores = (run.online.iter())
+            .map(|scores| mean(scores, |score| score.accuracy).or_else(|| mean(scores, |score| score.mape)));
+        let curve = LearningCurve { losses: losses.collect(), scores: scores.collect() };
+        Self { figures: run.figures(), curve, passes }
     }
 }
 

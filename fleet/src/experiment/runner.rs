@@ -17,7 +17,7 @@ use super::progress::TrialProgress;
 use super::record::{RecordError, TrialRecord, TrialResult};
 use super::setup::Setup;
 use crate::data::SamplePool;
-use crate::outcome::Ended;
+use crate::sim::RunEnd;
 use crate::sim::{Interrupt, SimulationError};
 
 /// A function that runs one trial; its callback is called with each closed round.
@@ -196,7 +196,7 @@ impl TrialRunner<'_> {
             })
         });
         match seen {
-            Ok(seen) if seen.figures.ended == Ended::Complete => {
+            Ok(seen) if seen.figures.ended == RunEnd::Complete => {
                 let seconds = begun.elapsed().as_secs_f64();
                 let record = TrialRecord::new(setup.clone(), seen, seconds, &pool);
                 lock().0.put(self.out, record.clone())?;

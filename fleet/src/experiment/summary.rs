@@ -9,7 +9,7 @@ use super::record::{TrialRecord, notes};
 use super::runner::TrialRecords;
 use super::setup::Setup;
 use super::table::seeds;
-use crate::outcome::Figures;
+use crate::sim::RunFigures;
 
 /// An experiment in numbers, named as in the JSON object.
 #[derive(Debug, Serialize)]
@@ -108,7 +108,7 @@ impl StrategyFigures {
     }
 }
 
-fn spread(seen: &[&TrialRecord], score: fn(&Figures) -> Option<Summary>) -> Option<SpreadFigures> {
+fn spread(seen: &[&TrialRecord], score: fn(&RunFigures) -> Option<Summary>) -> Option<SpreadFigures> {
     let over =
         |part: fn(Summary) -> f64| Estimate::of(seen.iter().map(|record| score(&record.figures).map(part)));
     let mean = over(|score| score.mean)?;

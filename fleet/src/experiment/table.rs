@@ -8,7 +8,7 @@ use super::published_figures;
 use super::record::{TrialRecord, notes};
 use super::runner::TrialRecords;
 use super::setup::Setup;
-use crate::report::plot::{escaped, put};
+use evenhand_report::plot::{escaped, put};
 
 const NOTHING: &str = "–";
 /// The text of a cell without trials.

@@ -17,13 +17,12 @@ use super::federation::federation_name;
 use super::setup::Setup;
 use super::variant::Variant;
 use crate::data::{Dataset, SamplePool};
-use crate::outcome::{Member, Outcome};
 use crate::scenario::{NodeBehaviour, NodeStream, SampleStream, SeededBehaviour};
 use crate::sim::memory::{self, NodeSpec, Simulation, WireMode};
 use crate::sim::online::{EvaluationBatch, EvaluationSource, OnlineEvaluator};
 use crate::sim::progress::{ProgressStyle, RunProgress};
-use crate::sim::recorder::{RunDescription, RunRecorder};
-use crate::sim::{Interrupt, SimulationError};
+use crate::sim::recorder::RunRecorder;
+use crate::sim::{Interrupt, RecordedRun, RunDescription, SimulatedNode, SimulationError};
 
 /// Runs a trial on the pool that its seed chose; `on_round` is called with the number of every closed round.
 pub fn run(
@@ -31,7 +30,7 @@ pub fn run(
     pool: &Arc<SamplePool>,
     interrupt: &Interrupt,
     on_round: &mut dyn FnMut(u32),
-) -> Result<Outcome, ExperimentError> {
+) -> Result<RecordedRun, ExperimentError> {
     let stream = Arc::new(SampleStream::new(Arc::clone(pool), &setup.scenario())?);
     let (_, onnx) = setup.dataset.model(setup.as_published);
     let model = Model::load(onnx, &LoadOptions::default()).map_err(SimulationError::Model)?;
@@ -84,10 +83,10 @@ fn shuffled_receivers(nodes: usize, seed: u64) -> Vec<usize> {
 }
 
 /// The members, the cleanest first; names in the order of ζ, with which columns are numbered too.
-fn members(setup: &Setup, stream: &SampleStream) -> Vec<Member> {
+fn members(setup: &Setup, stream: &SampleStream) -> Vec<SimulatedNode> {
     let width = setup.nodes.to_string().len();
     let member =
-        |(node, zeta): (usize, &f64)| Member { id: format!("node-{:0width$}", node + 1), zeta: *zeta };
+        |(node, zeta): (usize, &f64)| SimulatedNode { id: format!("node-{:0width$}", node + 1), zeta: *zeta };
     stream.zetas().iter().enumerate().map(member).collect()
 }
 
@@ -95,7 +94,7 @@ fn node_spec(
     setup: &Setup,
     stream: &Arc<SampleStream>,
     node: usize,
-    member: &Member,
+    member: &SimulatedNode,
 ) -> Result<NodeSpec, SimulationError> {
     let rows = RowSettings {
         shape: stream.shape().to_vec(),

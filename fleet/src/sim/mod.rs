@@ -6,12 +6,13 @@
 //! | [`fleet`] | a fleet of households before it runs |
 //! | [`memory`] | transport within this process, in virtual time |
 //! | [`mqtt`], [`process`] | transport over real MQTT, every node a task or a process |
-//! | [`recorder`] | the recorder of a run's rounds |
+//! | [`recorder`] | the recorder of a run's rounds; a [`RecordedRun`] has its figures and its report |
 //! | [`online`] | the online performance of held models, on clean samples |
 //! | [`progress`] | the progress line on stderr |
 
 pub mod demo;
 mod error;
+mod figures;
 pub mod fleet;
 mod interrupt;
 pub mod memory;
@@ -19,13 +20,17 @@ pub mod mqtt;
 pub mod online;
 pub mod process;
 pub mod progress;
+mod recorded_run;
 pub mod recorder;
+mod report_source;
 mod rules;
 mod run_result;
 mod runtime;
 
 pub use error::SimulationError;
+pub use figures::{NodeFigures, NormalityFigures, RunFigures};
 pub use interrupt::Interrupt;
+pub use recorded_run::{RecordedRun, RunDescription, SimulatedNode};
 pub(crate) use rules::simulated_federation;
-pub use run_result::{OnRound, RunResult};
+pub use run_result::{OnRound, RunCost, RunEnd, RunResult};
 pub use runtime::runtime;

@@ -19,8 +19,7 @@ use tokio::task::JoinSet;
 use tokio::time;
 
 use super::fleet::HouseholdFleet;
-use super::{Interrupt, OnRound, RunResult, SimulationError, process};
-use crate::outcome::{Cost, Ended};
+use super::{Interrupt, OnRound, RunCost, RunEnd, RunResult, SimulationError, process};
 
 /// Limit on the time in which nodes leave.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
@@ -59,7 +58,7 @@ pub async fn run(
     let mut running = tokio::spawn(coordinator.run(reports_in));
     let mut nodes = Nodes::start(fleet, &url, options);
 
-    let mut cost = Cost::default();
+    let mut cost = RunCost::default();
     let mut interrupted = false;
     let outcome = loop {
         tokio::select! {
@@ -94,7 +93,7 @@ pub async fn run(
     }
     debug_assert_eq!(outcome.federation.phase(), Phase::Finished);
     let complete = outcome.federation.round() >= fleet.rules.federation.rounds && !interrupted;
-    Ok(RunResult { ended: if complete { Ended::Complete } else { Ended::Interrupted }, cost })
+    Ok(RunResult { ended: if complete { RunEnd::Complete } else { RunEnd::Interrupted }, cost })
 }
 
 /// Clears retained messages and sessions from a broker that is not ours.

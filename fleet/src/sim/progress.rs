@@ -2,7 +2,8 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use crate::outcome::{Round, Settings, Stage};
+use evenhand_federation::Rules;
+use evenhand_report::{RoundSummary, StopCriterion};
 
 const BAR: usize = 20;
 const NAMED_MAX: usize = 6;
@@ -39,13 +40,14 @@ impl ProgressStyle {
 pub struct RunProgress<W> {
     out: W,
     style: ProgressStyle,
-    stage: Option<Stage>,
+    /// Whether the last round explored.
+    exploring: Option<bool>,
 }
 
 impl<W: Write> RunProgress<W> {
     /// Progress on `out`; write errors are ignored.
     pub fn new(out: W, style: ProgressStyle) -> Self {
-        Self { out, style, stage: None }
+        Self { out, style, exploring: None }
     }
 
     /// Shows what the run is waiting for before its first round.
@@ -57,16 +59,16 @@ impl<W: Write> RunProgress<W> {
     }
 
     /// Shows a round that was finished.
-    pub fn round(&mut self, settings: &Settings, ids: &[String], round: &Round, p_value: Option<f64>) {
-        let changed = self.stage.replace(round.stage) != Some(round.stage);
+    pub fn round(&mut self, rules: &Rules, ids: &[String], round: &RoundSummary, p_value: Option<f64>) {
+        let changed = self.exploring.replace(round.exploring) != Some(round.exploring);
         match self.style {
-            ProgressStyle::Live { coloured } => self.redraw(&live(settings, ids, round, p_value, coloured)),
+            ProgressStyle::Live { coloured } => self.redraw(&live(rules, ids, round, p_value, coloured)),
             ProgressStyle::Plain if changed => {
-                let what = match round.stage {
-                    Stage::Exploring => "exploring, everybody takes part".to_owned(),
-                    Stage::Exploiting => format!("exploiting, {} draws a round", settings.k),
+                let what = match round.exploring {
+                    true => "exploring, everybody takes part".to_owned(),
+                    false => format!("exploiting, {} draws a round", rules.exploiting.k),
                 };
-                let _ = writeln!(self.out, "round {} of {}: {what}", round.round, settings.rounds);
+                let _ = writeln!(self.out, "round {} of {}: {what}", round.round, rules.federation.rounds);
             }
             ProgressStyle::Plain | ProgressStyle::Silent => {}
         }
@@ -87,21 +89,22 @@ impl<W: Write> RunProgress<W> {
     }
 }
 
-fn live(settings: &Settings, ids: &[String], round: &Round, p_value: Option<f64>, coloured: bool) -> String {
-    let (phase, colour) = match round.stage {
-        Stage::Exploring => ("exploring ", "\x1b[36m"),
-        Stage::Exploiting => ("exploiting", "\x1b[32m"),
+fn live(rules: &Rules, ids: &[String], round: &RoundSummary, p_value: Option<f64>, coloured: bool) -> String {
+    let (phase, colour) = match round.exploring {
+        true => ("exploring ", "\x1b[36m"),
+        false => ("exploiting", "\x1b[32m"),
     };
+    let rounds = rules.federation.rounds;
     let (on, off) = if coloured { (colour, "\x1b[0m") } else { ("", "") };
-    let full = BAR * round.round as usize / settings.rounds.max(1) as usize;
+    let full = BAR * round.round as usize / rounds.max(1) as usize;
     let bar = format!("{}{}", "━".repeat(full.min(BAR)), "╌".repeat(BAR.saturating_sub(full)));
     let p_value = p_value.map_or("–".to_owned(), |p| format!("{p:.2}"));
     format!(
         "{on}{phase} {bar}{off} round {}/{}  loss {:.4}  p {p_value} (stop at {})  drawn {}",
         round.round,
-        settings.rounds,
+        rounds,
         round.loss,
-        settings.strictness,
+        StopCriterion::new(rules).threshold(),
         drawn(ids, &round.drawn)
     )
 }
@@ -118,38 +121,28 @@ fn drawn(ids: &[String], drawn: &[usize]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use evenhand_federation::FederationConfig;
+
     use super::*;
 
-    fn settings() -> Settings {
-        Settings {
-            rounds: 60,
-            seed: 1,
-            transport: "memory".into(),
-            codec: "f32".into(),
-            strategy: "evenhand".into(),
-            sampler: "credit".into(),
-            temperature: 0.1,
-            window: 8,
-            strictness: 0.7,
-            watched: 4,
-            k: 2,
-            command: String::new(),
-        }
+    fn rules() -> Rules {
+        let mut config = FederationConfig::default();
+        config.federation.rounds = 60;
+        config.exploiting.k = 2;
+        Rules::new(config).expect("rules")
     }
 
-    fn round(number: u32, stage: Stage, drawn: Vec<usize>) -> Round {
-        Round {
+    fn round(number: u32, exploring: bool, drawn: Vec<usize>) -> RoundSummary {
+        RoundSummary {
             round: number,
-            stage,
+            exploring,
             drawn,
             loss: 0.25,
             contributions: None,
             standings: vec![0.0; 3],
             sampling_probabilities: vec![1.0 / 3.0; 3],
-            p_value: None,
-            online_losses: vec![0.0; 3],
-            online_mapes: vec![0.0; 3],
-            online_accuracies: vec![0.0; 3],
+            temperature: 0.1,
+            stop: None,
         }
     }
 
@@ -157,9 +150,9 @@ mod tests {
         let mut out = Vec::new();
         let mut progress = RunProgress::new(&mut out, style);
         let ids = ["a", "b", "c"].map(str::to_owned);
-        progress.round(&settings(), &ids, &round(1, Stage::Exploring, vec![0, 1, 2]), None);
-        progress.round(&settings(), &ids, &round(2, Stage::Exploring, vec![0, 1, 2]), Some(0.5));
-        progress.round(&settings(), &ids, &round(3, Stage::Exploiting, vec![0, 2]), Some(0.75));
+        progress.round(&rules(), &ids, &round(1, true, vec![0, 1, 2]), None);
+        progress.round(&rules(), &ids, &round(2, true, vec![0, 1, 2]), Some(0.5));
+        progress.round(&rules(), &ids, &round(3, false, vec![0, 2]), Some(0.75));
         progress.finish();
         String::from_utf8(out).expect("text")
     }

@@ -1,17 +1,40 @@
-//! The end of a run.
+//! The end of a run and its cost.
 
 use evenhand_federation::RoundEvidence;
+use serde::{Deserialize, Serialize};
 
 use super::SimulationError;
-use crate::outcome::{Cost, Ended};
 
 /// The end of a run and its cost.
 #[derive(Debug, Clone, Copy)]
 pub struct RunResult {
-    /// True if it reached its last round.
-    pub ended: Ended,
+    /// Its end.
+    pub ended: RunEnd,
     /// Its cost.
-    pub cost: Cost,
+    pub cost: RunCost,
+}
+
+/// The end of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RunEnd {
+    /// All rounds were done.
+    Complete,
+    /// Its user ended it before.
+    Interrupted,
+}
+
+/// The cost of a run.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct RunCost {
+    /// Bytes of all messages from nodes.
+    pub bytes_up: u64,
+    /// Bytes of all messages to nodes.
+    pub bytes_down: u64,
+    /// Time the nodes spent in training, summed.
+    pub seconds_training: f64,
+    /// Time the coordinator spent closing rounds: contributions, stop rule, aggregation, record.
+    pub seconds_fairness: f64,
 }
 
 /// A callback for every closed round, with the seconds that the coordinator spent on closing it.

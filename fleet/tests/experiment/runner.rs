@@ -14,9 +14,9 @@ use evenhand_fleet::experiment::record::TrialRecord;
 use evenhand_fleet::experiment::runner::{RunTrial, TrialRecords, TrialRunner};
 use evenhand_fleet::experiment::setup::Setup;
 use evenhand_fleet::experiment::variant::Variant;
-use evenhand_fleet::outcome::Ended;
 use evenhand_fleet::scenario::Corruption;
 use evenhand_fleet::sim::Interrupt;
+use evenhand_fleet::sim::RunEnd;
 use evenhand_fleet::sim::SimulationError;
 use evenhand_fleet::sim::progress::ProgressStyle;
 use evenhand_program::exit::Exit;
@@ -135,7 +135,7 @@ fn an_interrupted_run_leaves_whole_files_only_and_goes_on_later() {
             interrupt.raise();
         }
         if interrupt.is_raised() {
-            seen.figures.ended = Ended::Interrupted;
+            seen.figures.ended = RunEnd::Interrupted;
         }
         Ok(seen)
     };
@@ -147,7 +147,7 @@ fn an_interrupted_run_leaves_whole_files_only_and_goes_on_later() {
     assert_eq!(stored.len(), 4, "{stored:?}");
     for path in &stored {
         let record: TrialRecord = serde_json::from_slice(&fs::read(out.path().join(path)).unwrap()).unwrap();
-        assert_eq!((record.setup.path(), record.figures.ended), (path.clone(), Ended::Complete));
+        assert_eq!((record.setup.path(), record.figures.ended), (path.clone(), RunEnd::Complete));
     }
     assert!(finished(out.path(), 2).is_complete());
     assert_eq!(files(out.path()).len(), wanted.len());

@@ -11,10 +11,10 @@ use evenhand_fleet::experiment::record::{LearningCurve, TrialResult};
 use evenhand_fleet::experiment::runner::{RunTrial, TrialRecords, TrialRunner};
 use evenhand_fleet::experiment::setup::Setup;
 use evenhand_fleet::experiment::variant::Variant;
-use evenhand_fleet::outcome::{Ended, Figures, NodeFigures};
 use evenhand_fleet::scenario::Corruption;
 use evenhand_fleet::sim::Interrupt;
 use evenhand_fleet::sim::progress::ProgressStyle;
+use evenhand_fleet::sim::{NodeFigures, RunEnd, RunFigures};
 
 pub(crate) const TRIALS: u64 = 3;
 
@@ -55,7 +55,7 @@ pub(crate) fn invented(setup: &Setup) -> TrialResult {
     };
     let score = |round: u32| accuracy * (1.0 - (-f64::from(round) / 25.0).exp());
     TrialResult {
-        figures: Figures {
+        figures: RunFigures {
             rho_loss: rho,
             rho_staleness: rho,
             rho_accuracy: rho.map(|rho| -rho),
@@ -77,7 +77,7 @@ pub(crate) fn invented(setup: &Setup) -> TrialResult {
             bytes_down: 1,
             seconds_training: 12.0,
             seconds_fairness: 0.5,
-            ended: Ended::Complete,
+            ended: RunEnd::Complete,
             nodes: (0..setup.nodes).map(node).collect(),
         },
         curve: LearningCurve {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use evenhand_broker::{Access, BrokerOptions, COORDINATOR, EmbeddedBroker};
-use evenhand_coordinator::dashboard::{LiveView, Dashboard, CommandResult, LiveViewUpdater, paths};
+use evenhand_coordinator::dashboard::{CommandResult, Dashboard, LiveView, LiveViewUpdater, paths};
 use evenhand_coordinator::shell::{ConnectionOptions, Coordinator};
 use evenhand_coordinator::view::FederationView;
 use evenhand_federation::{Command, Federation};

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use evenhand_coordinator::dashboard::{LiveView, Dashboard, DashboardOptions, CommandResult, OperatorToken};
+use evenhand_coordinator::dashboard::{CommandResult, Dashboard, DashboardOptions, LiveView, OperatorToken};
 use evenhand_coordinator::view::FederationView;
 use evenhand_federation::{Command, CommandRejection};
 use evenhand_tests::http::{self, request};
@@ -24,7 +24,10 @@ pub(crate) fn options() -> DashboardOptions {
 }
 
 /// A dashboard of a made-up federation without settled contributions and a node `nobody`, and the commands it took.
-pub(crate) async fn served(view: FederationView, options: DashboardOptions) -> (Dashboard, Arc<Mutex<Vec<Command>>>) {
+pub(crate) async fn served(
+    view: FederationView,
+    options: DashboardOptions,
+) -> (Dashboard, Arc<Mutex<Vec<Command>>>) {
     let commands = Arc::new(Mutex::new(Vec::new()));
     let heard = Arc::clone(&commands);
     let command_sink = move |command| -> CommandResult {

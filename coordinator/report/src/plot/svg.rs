@@ -44,7 +44,7 @@ impl Svg {
         );
     }
 
-    /// A rectangle, with words for whoever points at it.
+    /// A rectangle, with a text on hovering.
     pub fn rect(
         &mut self,
         class: &str,
@@ -61,7 +61,7 @@ impl Svg {
         self.close("rect", hover);
     }
 
-    /// A dot, with words for whoever points at it.
+    /// A dot, with a text on hovering.
     pub fn circle(&mut self, class: &str, (x, y): (f64, f64), radius: f64, hover: Option<&str>) {
         put(
             &mut self.body,
@@ -70,7 +70,7 @@ impl Svg {
         self.close("circle", hover);
     }
 
-    /// A line through all points, with words for whoever points at it.
+    /// A line through all points, with a text on hovering.
     pub fn polyline(
         &mut self,
         class: &str,

@@ -14,7 +14,7 @@ use evenhand_models::{LoadOptions, Model};
 use evenhand_program::atomic::AtomicFile;
 use evenhand_program::exit::Exit;
 use evenhand_protocol::message::Phase;
-use evenhand_report::{ReportSource, RoundLog, report_html};
+use evenhand_report::{ReportSource, RoundLog};
 
 use super::{CommandFailure, print};
 
@@ -70,7 +70,7 @@ pub(super) fn report(state: &Path, output: &Path) -> Result<(), CommandFailure> 
     let rules = federation.rules();
     let complete = federation.phase() == Phase::Finished && federation.round() >= rules.federation.rounds;
     let source = ReportSource::from_log(&records, complete, command);
-    write(output, report_html(rules, &RoundLog::of(&records), &source).as_bytes())?;
+    write(output, evenhand_report::html(rules, &RoundLog::of(&records), &source).as_bytes())?;
     print(format_args!("{} of {} rounds\n", output.display(), records.len()))
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use evenhand_broker::{BrokerOptions, COORDINATOR, EmbeddedBroker};
 use evenhand_coordinator::config::{BrokerChoice, Config};
 use evenhand_coordinator::control::{self, ControlServer};
-use evenhand_coordinator::dashboard::{LiveView, Dashboard, CommandResult, LiveViewUpdater};
+use evenhand_coordinator::dashboard::{CommandResult, Dashboard, LiveView, LiveViewUpdater};
 use evenhand_coordinator::shell::{
     ConnectionOptions, Coordinator, CoordinatorHandle, ShellError, StoppedCoordinator, TimedRound,
 };

@@ -59,12 +59,12 @@ function tiles(overview) {
   const lost = responses.disconnected + responses.missed;
   byId('tiles').replaceChildren(
     tile('Nodes present', count(nodes.present), `${count(nodes.enrolled)} enrolled${nodes.removed ? `, ${count(nodes.removed)} removed` : ''}`),
-    tile('Open round', open ? `${count(open.asked - open.awaited)} / ${count(open.asked)}` : '–', open ? 'answers are in' : 'no round is open'),
+    tile('Open round', open ? `${count(open.asked - open.awaited)} / ${count(open.asked)}` : '–', open ? 'responses received' : 'no round is open'),
     tile('Loss', number(overview.loss), 'of the common model, last round'),
     tile('Stop rule p', fixed(rule.p_value, 3), `ends exploring at ${rule.threshold}`),
     tile('Staleness', `${fixed(staleness.mean, 1)} rounds`, `mean; the longest ${count(staleness.max)}`),
     tile('Traffic', bytes(traffic.bytes_up + traffic.bytes_down), `${bytes(traffic.bytes_up)} to nodes, ${bytes(traffic.bytes_down)} back`),
-    tile('Refused', count(refused), lost > 0 ? `messages; ${count(lost)} answers never came` : 'messages', refused > 0),
+    tile('Refused', count(refused), lost > 0 ? `messages; ${count(lost)} responses never came` : 'messages', refused > 0),
   );
 }
 

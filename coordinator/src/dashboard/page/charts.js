@@ -146,7 +146,7 @@ export class Overview {
     this.waiting = figure('waiting', 'Waiting now', 'Rounds since each node received the model.');
     this.staleness = figure('staleness', 'Staleness over rounds', 'Mean over nodes, and the longest wait.');
     this.traffic = figure('traffic', 'Traffic', 'Payload bytes of the coordinator’s link, a round.');
-    this.refusals = figure('refusals', 'Answers and refusals', '');
+    this.refusals = figure('refusals', 'Responses and refusals', '');
   }
 
   draw({ overview, points, nodes }) {
@@ -220,14 +220,14 @@ export class Overview {
   #outcomes({ responses, refusals }) {
     const asked = Object.values(responses).reduce((sum, value) => sum + value, 0);
     const refused = Object.values(refusals).reduce((sum, value) => sum + value, 0);
-    this.refusals.note.textContent = `${count(asked)} answers were asked for; ${count(refused)} messages were refused.`;
+    this.refusals.note.textContent = `${count(asked)} nodes were asked; ${count(refused)} messages were refused.`;
     const meanings = { arrived: 'update counted', declined: 'declined by the node', refused: 'update refused', disconnected: 'node disconnected', missed: 'deadline missed' };
     const rows = [
       ...Object.entries(responses).map(([response, value]) => [meanings[response] ?? response, value, 'bar-mark']),
       ...Object.entries(refusals).map(([reason, value]) => [`refused: ${plain(reason)}`, value, 'bar-mark soft']),
     ];
     this.refusals.show((width) => (asked + refused > 0 ? tally(width, rows) : null),
-      () => table('Answers and refusals', ['what', 'how often'], rows.map(([what, value]) => [what, count(value)])));
+      () => table('Responses and refusals', ['what', 'how often'], rows.map(([what, value]) => [what, count(value)])));
   }
 }
 

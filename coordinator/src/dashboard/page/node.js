@@ -36,7 +36,7 @@ export class NodeView {
     this.contribution = new Figure(contribution, 'Contribution by round', 'Shapley value φ of the node’s update, in rounds in which it was measured.');
     this.wait = new Figure(wait, 'Waiting for the model', 'Rounds since the node last received it; marks below are draws.');
     this.loss = new Figure(loss, 'Loss on its own batches', 'Of the common model it was sent, before its update.');
-    this.responses = new Figure(responses, 'Answers and refusals', 'Its responses by round, and its messages that were refused.');
+    this.responses = new Figure(responses, 'Responses and refusals', 'Its responses by round, and its messages that were refused.');
     this.heading.focus({ preventScroll: true });
     scrollTo(0, 0);
   }
@@ -88,7 +88,7 @@ export class NodeView {
       ...Object.entries(node.responses).map(([response, value]) => [capital(response), value, 'bar-mark']),
       ...Object.entries(node.refusals).map(([reason, value]) => [`Refused: ${plain(reason)}`, value, 'bar-mark soft']),
     ];
-    this.responses.show((width) => tally(width, rows), () => table('Answers and refusals', ['what', 'how often'], rows.map(([what, value]) => [what, count(value)])));
+    this.responses.show((width) => tally(width, rows), () => table('Responses and refusals', ['what', 'how often'], rows.map(([what, value]) => [what, count(value)])));
   }
 
   #waits(width, points, changes) {

@@ -92,7 +92,7 @@ fn table(overhead: &Overhead) -> String {
          in memory  median {:>8.2} ms   95 % {:>8.2} ms\n",
         durable.median_ms,
         durable.p95_ms,
-        crate::outcome::bytes_text(*bytes_a_round),
+        evenhand_report::bytes_text(*bytes_a_round),
         in_memory.median_ms,
         in_memory.p95_ms
     )

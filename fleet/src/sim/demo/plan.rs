@@ -8,8 +8,7 @@ use evenhand_protocol::identity::FederationId;
 use super::config::{DemoConfig, Transport};
 use crate::baseline::RegisteredStrategy;
 use crate::names::value_name;
-use crate::outcome::Member;
-use crate::sim::{SimulationError, simulated_federation};
+use crate::sim::{SimulatedNode, SimulationError, simulated_federation};
 
 const NODES_MAX: usize = 100_000;
 /// ζ of the noisiest meter.
@@ -79,7 +78,7 @@ pub enum DemoError {
 #[derive(Debug, Clone)]
 pub struct DemoPlan {
     /// The nodes and the quality of their data.
-    pub members: Vec<Member>,
+    pub members: Vec<SimulatedNode>,
     /// The transport of messages.
     pub transport: Transport,
     /// The URL of a broker, unless it is embedded.
@@ -193,10 +192,10 @@ impl DemoPlan {
 }
 
 /// Households whose data quality is spread evenly, the cleanest first.
-fn members(nodes: usize) -> Vec<Member> {
+fn members(nodes: usize) -> Vec<SimulatedNode> {
     let width = nodes.to_string().len().max(2);
     (0..nodes)
-        .map(|index| Member {
+        .map(|index| SimulatedNode {
             id: format!("home-{:0width$}", index + 1),
             zeta: ZETA_MAX * index as f64 / (nodes - 1) as f64,
         })

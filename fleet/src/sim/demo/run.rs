@@ -8,12 +8,11 @@ use tokio::runtime::Runtime;
 
 use super::{DemoPlan, Transport};
 use crate::names::value_name;
-use crate::outcome::Outcome;
 use crate::sim::fleet::HouseholdFleet;
 use crate::sim::mqtt::{self, MqttRunOptions};
 use crate::sim::progress::RunProgress;
-use crate::sim::recorder::{RunDescription, RunRecorder};
-use crate::sim::{Interrupt, OnRound, RunResult, SimulationError, memory};
+use crate::sim::recorder::RunRecorder;
+use crate::sim::{Interrupt, OnRound, RecordedRun, RunDescription, RunResult, SimulationError, memory};
 
 /// Runs a planned fleet to its end, or until `interrupt` is raised.
 pub fn simulate<W: Write + Send>(
@@ -21,7 +20,7 @@ pub fn simulate<W: Write + Send>(
     runtime: &Runtime,
     interrupt: &Interrupt,
     progress: RunProgress<W>,
-) -> Result<Outcome, SimulationError> {
+) -> Result<RecordedRun, SimulationError> {
     let (fleet, evaluator) = plan.fleet(federation_id(plan)?)?;
     let description = RunDescription {
         rules: fleet.rules.clone(),

@@ -27,8 +27,7 @@ pub use self::spec::{NodeSpec, Simulation, WireMode};
 use self::message::{MessageDecoder, QueuedMessage, Receiver, WireMessage};
 use self::node::SimulatedNode;
 use super::fleet::{HouseholdFleet, HouseholdNode};
-use super::{Interrupt, OnRound, RunResult, SimulationError};
-use crate::outcome::{Cost, Ended};
+use super::{Interrupt, OnRound, RunCost, RunEnd, RunResult, SimulationError};
 use crate::scenario::SeededBehaviour;
 
 /// Delay of a message.
@@ -80,9 +79,9 @@ pub fn simulate(
     match events.federation().failure() {
         Some(cause) => Err(SimulationError::Failed(cause.clone())),
         None => {
-            let ended = if events.is_over() { Ended::Complete } else { Ended::Interrupted };
+            let ended = if events.is_over() { RunEnd::Complete } else { RunEnd::Interrupted };
             let training = events.nodes.iter().map(|node| node.node.training().as_secs_f64()).sum();
-            Ok(RunResult { ended, cost: Cost { seconds_training: training, ..events.cost } })
+            Ok(RunResult { ended, cost: RunCost { seconds_training: training, ..events.cost } })
         }
     }
 }
@@ -101,7 +100,7 @@ struct SimulationLoop {
     closed: Vec<(Box<RoundEvidence>, f64)>,
     /// Rounds so far in which nodes were drawn.
     exploiting: u32,
-    cost: Cost,
+    cost: RunCost,
 }
 
 impl SimulationLoop {
@@ -119,7 +118,7 @@ impl SimulationLoop {
             now: Tick::default(),
             closed: Vec::new(),
             exploiting: 0,
-            cost: Cost::default(),
+            cost: RunCost::default(),
         }
     }
 

@@ -89,7 +89,7 @@ pub(crate) fn run(args: &ChurnArgs, stdout: impl Write) -> Result<(), FleetError
 }
 
 fn table(churn: &ChurnFigures) -> String {
-    let memory = |bytes: Option<u64>| bytes.map_or("unknown".into(), crate::outcome::bytes_text);
+    let memory = |bytes: Option<u64>| bytes.map_or("unknown".into(), evenhand_report::bytes_text);
     format!(
         "{} nodes, {} rounds; longest round {} ms, median {} ms, deadline {} ms\n\
          asked {}, arrived {}, died {}, missed {}; away when others were drawn {}\n\

@@ -1,0 +1,62 @@
+//! The HTML report of a recorded run, with data quality and online losses as its annotations.
+
+use evenhand_report::{LossSeries, NodeAnnotation, ReportSource, ReportTile, bytes_text, html};
+
+use super::{RecordedRun, RunEnd};
+
+impl RecordedRun {
+    /// The page.
+    pub fn report_html(&self) -> String {
+        html(&self.description.rules, &self.log, &self.report_source())
+    }
+
+    fn report_source(&self) -> ReportSource {
+        let description = &self.description;
+        ReportSource {
+            node_noun: "meters".into(),
+            annotation: NodeAnnotation {
+                symbol: "ζ".into(),
+                name: "data quality".into(),
+                axis: "data quality ζ (0 is clean)".into(),
+                low: "clean".into(),
+                high: "noisy".into(),
+                low_on_top: "the cleanest on top".into(),
+                values: self.nodes.iter().map(|node| node.zeta).collect(),
+            },
+            losses: LossSeries {
+                name: "online loss".into(),
+                meaning: "Each node forecasts with the model it last received. Its online loss is that model's error on \
+                          the next, clean readings of all nodes."
+                    .into(),
+                comparable: true,
+                values: (self.online.iter())
+                    .map(|scores| scores.iter().map(|score| score.loss).collect())
+                    .collect(),
+            },
+            tiles: self.cost_tiles(),
+            settings: vec![
+                ("strategy".into(), description.strategy.clone()),
+                ("transport".into(), description.transport.clone()),
+            ],
+            unfinished: (self.ended == RunEnd::Interrupted).then(|| "Interrupted".into()),
+            command: ("To repeat this run".into(), description.command.clone()),
+        }
+    }
+
+    fn cost_tiles(&self) -> Vec<ReportTile> {
+        let cost = &self.cost;
+        let (up, down) = (bytes_text(cost.bytes_up), bytes_text(cost.bytes_down));
+        vec![
+            ReportTile {
+                name: "On the wire".into(),
+                value: bytes_text(cost.bytes_up + cost.bytes_down),
+                note: format!("{up} up, {down} down"),
+            },
+            ReportTile {
+                name: "Training, all nodes".into(),
+                value: format!("{:.1} s", cost.seconds_training),
+                note: format!("{:.2} s closing rounds", cost.seconds_fairness),
+            },
+        ]
+    }
+}
