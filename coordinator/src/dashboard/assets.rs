@@ -17,6 +17,7 @@ pub(super) const ASSETS: &[Asset] = &[
     Asset { path: "/dom.js", kind: SCRIPT, text: include_str!("page/dom.js") },
     Asset { path: "/plot.js", kind: SCRIPT, text: include_str!("page/plot.js") },
     Asset { path: "/charts.js", kind: SCRIPT, text: include_str!("page/charts.js") },
+    Asset { path: "/panels.js", kind: SCRIPT, text: include_str!("page/panels.js") },
     Asset { path: "/heat.js", kind: SCRIPT, text: include_str!("page/heat.js") },
     Asset { path: "/table.js", kind: SCRIPT, text: include_str!("page/table.js") },
     Asset { path: "/node.js", kind: SCRIPT, text: include_str!("page/node.js") },

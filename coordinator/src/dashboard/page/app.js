@@ -1,14 +1,14 @@
 // The page: listens to the coordinator, fetches what changed, and draws what is in sight.
 
-import { Overview } from './charts.js';
 import { byId, bytes, capital, count, fixed, html, number, say } from './dom.js';
 import { Heat } from './heat.js';
 import { NodeView, tile } from './node.js';
 import { Operator } from './operator.js';
+import { Panels } from './panels.js';
 import { NodeTable } from './table.js';
 
 const state = { overview: null, points: [], nodes: [], draws: { spans: [], rows: [] } };
-const charts = new Overview(byId);
+const panels = new Panels(byId);
 const heat = new Heat(byId('draws'));
 const everyone = new NodeTable(byId('nodes'), (id) => { location.hash = `#/node/${encodeURIComponent(id)}`; });
 const operator = new Operator(() => refresh());
@@ -132,7 +132,7 @@ async function refresh() {
       Object.assign(state, { nodes, draws });
       performance.clearMeasures();
       const began = performance.now();
-      charts.draw(state);
+      panels.draw(state);
       heat.draw(state);
       everyone.draw(state);
       performance.measure('drawing', { start: began });

@@ -1,7 +1,7 @@
-// The figures of the overview and of a node's page.
+// Charts over rounds and over nodes.
 
-import { bytes, capital, count, fixed, html, number, plain, rounds, svg, table } from './dom.js';
-import { Figure, Frame, decimals, extent, inspectable, ticks } from './plot.js';
+import { capital, count, fixed, html, number, rounds, svg, table } from './dom.js';
+import { Frame, decimals, extent, inspectable, ticks } from './plot.js';
 
 const HEIGHT = 270;
 /// Up to so many nodes, each is a row with its name; beyond, nodes are ranked.
@@ -136,123 +136,6 @@ function nodesTable(title, nodes, columns) {
   return table(caption, ['node', ...columns.map(([label]) => label)], rows);
 }
 
-export class Overview {
-  constructor(find) {
-    const figure = (id, title, note) => new Figure(find(id), title, note);
-    this.p = figure('p-value', 'Stop rule', '');
-    this.loss = figure('loss', 'Loss of the common model', 'Mean over the round’s updates, weighted by samples.');
-    this.standings = figure('standings', 'Standings', 'Mean contribution ψ with its 95 % interval.');
-    this.odds = figure('odds', 'Sampling probabilities', '');
-    this.waiting = figure('waiting', 'Waiting now', 'Rounds since each node received the model.');
-    this.staleness = figure('staleness', 'Staleness over rounds', 'Mean over nodes, and the longest wait.');
-    this.traffic = figure('traffic', 'Traffic', 'Payload bytes of the coordinator’s link, a round.');
-    this.refusals = figure('refusals', 'Responses and refusals', '');
-  }
-
-  draw({ overview, points, nodes }) {
-    const { changes, stop_rule: rule } = overview;
-    const alpha = rule.rule === 'paper' ? `α = ${rule.threshold}` : `level ${rule.threshold}`;
-    this.p.note.textContent = `Hotelling’s T² on ${rule.tested_nodes} tested nodes; measuring ends when p reaches ${alpha}.`;
-    const p = [{ label: 'p', value: (point) => point.p_value }];
-    if (overview.drift) {
-      p.push({ label: 'drift p', value: (point) => point.drift_p_value, kind: 'marks' });
-      this.p.legend([['', 'stop rule'], ['marks', `drift test, every ${overview.drift.every} rounds at level ${overview.drift.level}`]]);
-    }
-    const ended = changes.findLast((change, index) => change.phase === 'exploiting' && changes[index - 1]?.phase === 'exploring');
-    this.p.show((width) => overRounds(width, points, changes, {
-      name: 'p-value', y: [0, 1], series: p, level: { value: rule.threshold, text: alpha }, format: (value) => fixed(value, 3),
-      ring: ended && ((point) => point.to === ended.round - 1),
-      description: `p-value of the stop rule over rounds; the last is ${fixed(rule.p_value, 3)}, it has to reach ${rule.threshold}.`,
-    }), () => roundsTable('p-value by round', points, p, (value) => fixed(value, 4)));
-
-    const loss = [{ label: 'loss', value: (point) => point.loss }];
-    this.loss.show((width) => overRounds(width, points, changes, {
-      name: 'loss', series: loss, description: `Loss of the common model over rounds; the last is ${number(overview.loss)}.`,
-    }), () => roundsTable('Loss by round', points, loss));
-
-    const ordered = nodes.filter((node) => node.removed === null).sort((a, b) => b.standing - a.standing);
-    const best = ordered[0];
-    this.standings.show((width) => ofNodes(width, ordered, {
-      name: 'standing ψ', value: (node) => node.standing, spread: (node) => Z95 * node.standing_error,
-      text: (node) => `${node.id}\nψ ${interval(node)}`,
-      description: `Standings of ${count(ordered.length)} nodes${best ? `, the highest ${best.id} with ${number(best.standing)}` : ''}.`,
-    }), () => nodesTable('Standings', ordered, [['standing ψ', (n) => number(n.standing)], ['standard error', (n) => number(n.standing_error, 3)]]));
-
-    const equal = ordered.length > 0 ? 1 / ordered.length : 0;
-    const exploring = overview.phase === 'exploring' || changes.at(-1)?.phase === 'exploring';
-    this.odds.note.textContent = exploring
-      ? 'Equal while contributions are measured.'
-      : `Odds ϱ of one of ${overview.draws.k} draws a round; temperature β = ${number(overview.draws.temperature, 3)}${overview.draws.worst_staleness ? `, found for a worst expected staleness of ${overview.draws.worst_staleness} rounds` : ''}. ${leastOdds(ordered)}`;
-    this.odds.show((width) => ofNodes(width, ordered, {
-      name: 'sampling probability ϱ', value: (node) => node.probability, bars: true,
-      level: { value: equal, text: 'equal share' }, text: (node) => `${node.id}\nϱ ${number(node.probability)}`,
-      description: `Sampling probabilities of ${count(ordered.length)} nodes; an equal share is ${number(equal, 3)}.`,
-    }), () => nodesTable('Sampling probabilities', ordered, [['sampling probability ϱ', (n) => number(n.probability)]]));
-
-    this.waiting.show((width) => ofNodes(width, ordered, {
-      name: 'rounds since last received', value: (node) => node.staleness, bars: true, whole: true, format: count,
-      text: (node) => `${node.id}\nwaits ${count(node.staleness)} rounds, on average ${fixed(node.staleness_mean, 2)}`,
-      description: `Rounds since each node received the model: mean ${fixed(overview.staleness.mean, 2)}, longest ${overview.staleness.max}.`,
-    }), () => nodesTable('Staleness', ordered, [['now', (n) => count(n.staleness)], ['mean', (n) => fixed(n.staleness_mean, 2)]]));
-
-    const stale = [
-      { label: 'mean', value: (point) => point.staleness_mean },
-      { label: 'longest', value: (point) => point.staleness_max, kind: 'second' },
-    ];
-    this.staleness.legend([['', 'mean over nodes'], ['second', 'longest wait']]);
-    this.staleness.show((width) => overRounds(width, points, changes, {
-      name: 'rounds', series: stale, format: (value) => number(value, 3), description: 'Mean and longest staleness over rounds.',
-    }), () => roundsTable('Staleness by round', points, stale, (value) => number(value, 3)));
-
-    const flow = flows(points);
-    const wire = [
-      { label: 'to nodes', value: (point) => point.up },
-      { label: 'from nodes', value: (point) => point.down, kind: 'second' },
-    ];
-    this.traffic.legend([['', 'to nodes'], ['second', 'from nodes']]);
-    this.traffic.show((width) => overRounds(width, flow, changes, {
-      name: 'bytes a round', series: wire, format: bytes, yFormat: bytes,
-      description: `Payload bytes a round; so far ${bytes(overview.traffic.bytes_up)} to nodes and ${bytes(overview.traffic.bytes_down)} from nodes.`,
-    }), () => roundsTable('Bytes by round', flow, wire, bytes));
-    this.#outcomes(overview);
-  }
-
-  #outcomes({ responses, refusals }) {
-    const asked = Object.values(responses).reduce((sum, value) => sum + value, 0);
-    const refused = Object.values(refusals).reduce((sum, value) => sum + value, 0);
-    this.refusals.note.textContent = `${count(asked)} nodes were asked; ${count(refused)} messages were refused.`;
-    const meanings = { arrived: 'update counted', declined: 'declined by the node', refused: 'update refused', disconnected: 'node disconnected', missed: 'deadline missed' };
-    const rows = [
-      ...Object.entries(responses).map(([response, value]) => [meanings[response] ?? response, value, 'bar-mark']),
-      ...Object.entries(refusals).map(([reason, value]) => [`refused: ${plain(reason)}`, value, 'bar-mark soft']),
-    ];
-    this.refusals.show((width) => (asked + refused > 0 ? tally(width, rows) : null),
-      () => table('Responses and refusals', ['what', 'how often'], rows.map(([what, value]) => [what, count(value)])));
-  }
-}
-
-/// The least odds of a node, as they are.
-function leastOdds(nodes) {
-  const without = nodes.filter((node) => node.probability === 0).length;
-  if (without > 0) return `${count(without)} of ${count(nodes.length)} nodes have no odds.`;
-  return nodes.length > 0 ? `The least is ${number(Math.min(...nodes.map((node) => node.probability)), 3)}.` : '';
-}
-
-/// Bytes a round, from totals.
-function flows(points) {
-  let before = { bytes_up: 0, bytes_down: 0 };
-  return points.map((point) => {
-    const share = (name) => {
-      const more = point[name] - before[name];
-      // A total that fell began anew with the coordinator.
-      return (more >= 0 ? more : point[name]) / (point.to - point.from + 1);
-    };
-    const flow = { from: point.from, to: point.to, up: share('bytes_up'), down: share('bytes_down') };
-    before = point;
-    return flow;
-  });
-}
-
 /// Counts, a bar each.
 export function tally(width, rows) {
   const row = 26;
@@ -272,4 +155,4 @@ export function tally(width, rows) {
   return html('div', {}, drawing);
 }
 
-export { HEIGHT, Z95, overRounds, roundsTable };
+export { HEIGHT, Z95, interval, nodesTable, ofNodes, overRounds, roundsTable };
