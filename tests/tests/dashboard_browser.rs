@@ -98,6 +98,7 @@ async fn twelve_nodes_by_day_by_night_and_on_a_phone() {
             ("figure", "Stop rule"),
             ("image", "p-value of the stop rule over rounds"),
             ("image", "Heat map of draws: 12 nodes over 90 rounds"),
+            ("image", "Nodes present over rounds"),
             ("progressbar", "Rounds done"),
             ("searchbox", "Search nodes"),
             ("columnheader", "standing ψ"),

@@ -1,12 +1,12 @@
 //! The view of closed rounds.
 
 use evenhand_link::Traffic;
-use evenhand_protocol::message::Phase;
+use evenhand_protocol::message::{Phase, Why};
 use serde::Serialize;
 
 use super::names;
 use super::thinned::MergeLater;
-use evenhand_federation::ClosedRound;
+use evenhand_federation::{ClosedRound, NodeRound};
 
 /// One round, or several neighbours of a long run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -22,6 +22,8 @@ pub struct RoundPoint {
     pub opened_ms: u64,
     /// When the last was closed.
     pub closed_ms: u64,
+    /// Nodes that were online, in the last.
+    pub present: u32,
     /// Nodes asked, over all of them.
     pub asked: u64,
     /// Updates that counted, over all of them.
@@ -54,6 +56,7 @@ impl RoundPoint {
         let (count, sum, longest) = staying.fold((0u32, 0u64, 0), |(count, sum, longest), node| {
             (count + 1, sum + u64::from(node.staleness), node.staleness.max(longest))
         });
+        let present = |node: &&NodeRound| node.removed.is_none() && node.why != Why::Absent;
         let exploring = record.phase == Phase::Exploring;
         let p_value = record.verdict.as_ref().and_then(|verdict| verdict.p_value);
         let of_nodes = record.nodes.iter().flat_map(|node| node.refusals.values());
@@ -63,6 +66,7 @@ impl RoundPoint {
             phase: record.phase,
             opened_ms: record.opened.0,
             closed_ms: record.closed.0,
+            present: record.nodes.iter().filter(present).count() as u32,
             asked: record.asked().count() as u64,
             arrived: record.arrived() as u64,
             refused: of_nodes.chain(record.strangers.values()).map(|count| u64::from(*count)).sum(),

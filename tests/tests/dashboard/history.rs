@@ -1,4 +1,4 @@
-//! Many nodes and many rounds: what is shown stays small and loses nothing.
+//! Views of many nodes and many rounds: their size and their sums.
 
 use evenhand_coordinator::view::FederationView;
 use evenhand_tests::http::get;
@@ -38,6 +38,7 @@ fn thinning_a_long_history_loses_no_draw_and_no_answer() {
         let refused = view.overview().refusals.values().sum::<u64>();
         assert_eq!(points.iter().map(|point| point.refused).sum::<u64>(), refused);
         assert_eq!((points[0].from, points.last().unwrap().to), (1, rounds));
+        assert_eq!(points.last().unwrap().present as usize, view.overview().nodes.present);
         assert!(points.windows(2).all(|two| two[0].to + 1 == two[1].from) && points.len() <= 1024);
         for row in view.nodes().nodes {
             let page = view.node(&row.id).unwrap();

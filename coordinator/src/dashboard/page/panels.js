@@ -13,6 +13,7 @@ const PANELS = [
   ['reward', 'waiting', 'Waiting now', 'Rounds since each node received the model.', waiting],
   ['reward', 'staleness', 'Staleness over rounds', 'Mean over nodes, and the longest wait.', staleness],
   ['wire', 'traffic', 'Traffic', 'Payload bytes of the coordinator’s link, a round.', traffic],
+  ['wire', 'present', 'Nodes present', 'Nodes online when a round closed, and nodes asked in it.', present],
   ['wire', 'refusals', 'Responses and refusals', '', responses],
 ];
 
@@ -139,6 +140,17 @@ function flows(points) {
     before = point;
     return flow;
   });
+}
+
+function present(figure, { overview, points }) {
+  const series = [
+    { label: 'present', value: (point) => point.present },
+    { label: 'asked a round', value: (point) => point.asked / (point.to - point.from + 1), kind: 'second' },
+  ];
+  figure.legend([['', 'present'], ['second', 'asked a round']]);
+  figure.show((width) => overRounds(width, points, overview.changes, {
+    name: 'nodes', series, format: (value) => number(value, 3), description: `Nodes present over rounds; now ${count(overview.nodes.present)}.`,
+  }), () => roundsTable('Nodes by round', points, series, (value) => number(value, 3)));
 }
 
 function responses(figure, { overview }) {
