@@ -1,11 +1,11 @@
 // What must hold for any bytes. The fuzz targets and the ordinary tests run these same functions.
 
-use evenhand_node::config::Config;
+use evenhand_node::config::NodeConfig;
 use evenhand_node::journal;
-use evenhand_node::source::csv::{CsvSettings, Line, Table};
-use evenhand_node::source::json::Fields;
-use evenhand_node::source::modbus::{self, ModbusSettings, Number, WordOrder};
-use evenhand_node::source::p1::{self, P1Settings, Telegrams};
+use evenhand_node::source::csv::{CsvConfig, CsvLine, CsvTable};
+use evenhand_node::source::json::JsonFields;
+use evenhand_node::source::modbus::{self, ModbusConfig, RegisterNumber, WordOrder};
+use evenhand_node::source::p1::{self, P1Config, Telegrams};
 use evenhand_node::source::time::TimeFormat;
 
 type Check = fn(&[u8]);
@@ -17,10 +17,10 @@ pub(crate) const ALL: [(&str, Check); 6] =
 /// A text is a configuration that can be written and read again, or it is refused with a sentence.
 pub(crate) fn config(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
-    match Config::parse(text) {
+    match NodeConfig::parse(text) {
         Ok(config) => {
             let written = toml::to_string(&config).expect("a configuration can be written");
-            assert_eq!(Config::parse(&written).expect("and read again"), config);
+            assert_eq!(NodeConfig::parse(&written).expect("and read again"), config);
         }
         Err(error) => assert!(!error.to_string().is_empty()),
     }
@@ -33,17 +33,17 @@ pub(crate) fn csv(bytes: &[u8]) {
         [("", TimeFormat::Iso), ("", TimeFormat::UnixS), ("1", TimeFormat::Iso)]
     {
         for header in [false, true] {
-            let settings = CsvSettings {
+            let settings = CsvConfig {
                 header,
                 time_column: "1".into(),
                 value_column: "2".into(),
                 label_column: label_column.into(),
                 time_format,
-                ..CsvSettings::default()
+                ..CsvConfig::default()
             };
-            let mut table = Table::new(settings);
+            let mut table = CsvTable::new(settings);
             for line in text.lines() {
-                if let Ok(Line::Reading(reading)) = table.read(line) {
+                if let Ok(CsvLine::Reading(reading)) = table.read(line) {
                     assert!(reading.value.is_finite());
                 }
             }
@@ -64,7 +64,7 @@ pub(crate) fn json(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     for value in ["", "ENERGY.Power", "/a~1b/0", "value"] {
         for (time, format) in [("", TimeFormat::Iso), ("Time", TimeFormat::Iso), ("ts", TimeFormat::UnixS)] {
-            if let Some(reading) = Fields::new(value, time, format, 3600).reading(&text) {
+            if let Some(reading) = JsonFields::new(value, time, format, 3600).reading(&text) {
                 assert!(reading.value.is_finite());
             }
         }
@@ -73,9 +73,9 @@ pub(crate) fn json(bytes: &[u8]) {
 
 /// An answer of a meter is a number, or it is refused.
 pub(crate) fn modbus(bytes: &[u8]) {
-    for number in [Number::U16, Number::I32, Number::F32, Number::F64] {
+    for number in [RegisterNumber::U16, RegisterNumber::I32, RegisterNumber::F32, RegisterNumber::F64] {
         for word_order in [WordOrder::HighFirst, WordOrder::LowFirst] {
-            let settings = ModbusSettings { number, word_order, ..ModbusSettings::default() };
+            let settings = ModbusConfig { number, word_order, ..ModbusConfig::default() };
             let _ = modbus::decode(bytes, 1, &settings);
         }
     }
@@ -99,7 +99,7 @@ pub(crate) fn p1(bytes: &[u8]) {
     }
     for telegram in &seen {
         for accept_unchecked in [false, true] {
-            let settings = P1Settings { accept_unchecked, ..P1Settings::default() };
+            let settings = P1Config { accept_unchecked, ..P1Config::default() };
             if let Some(reading) = p1::reading(telegram, &settings) {
                 assert!(reading.value.is_finite());
             }

@@ -11,9 +11,9 @@ use evenhand_program::{log, stdout};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-use crate::config::{self, Config, SourceSection};
-use crate::library::Library;
-use crate::shell::{self, Report, Workshop};
+use crate::config::{NodeConfig, SourceConfig};
+use crate::model_cache::ModelCache;
+use crate::shell::{self, StatusSnapshot, TrainingPool};
 use crate::source::now_ms;
 
 const HELP: &str = "\
@@ -22,9 +22,9 @@ The node of an Evenhand federation: reads a meter, trains, forecasts.
 Usage: evenhand-node COMMAND [--config FILE]
 
 Commands:
-  run           Take part until SIGTERM or Ctrl-C
-  check-config  Say whether the configuration can be used
-  status        Say how the node is doing; with --json for programs
+  run           Run the node until SIGTERM or Ctrl-C
+  check-config  Check the configuration
+  status        Print the node's status; with --json for programs
   print-config  Print the default configuration with an explanation of every key
   version       Print the version
   help          Print this
@@ -33,31 +33,31 @@ Options:
   -c, --config FILE  The configuration [default: /etc/evenhand/node.toml]
   --json             Print the status as one JSON object
 
-Exit codes: 0 fine, 64 wrong command line, 65 wrong data, 69 no broker, 70 defect or output that cannot be written, 78 wrong configuration
+Exit codes: 0 ok, 64 wrong command line, 65 wrong data, 69 no broker, 70 defect or output that cannot be written, 78 wrong configuration
 ";
 
 const CONFIG_PATH: &str = "/etc/evenhand/node.toml";
 
-/// A running node reports several times a minute.
+/// A running node writes its status several times a minute.
 const STALE_S: i64 = 120;
 
-/// A sentence for the user, and what the shell is told.
-struct Failure(String, Exit);
+/// An error message and the exit code.
+struct CommandFailure(String, Exit);
 
-/// Does what the arguments of the process say.
+/// Runs the command in the arguments of the process.
 pub fn main() -> ExitCode {
     let exit = match command(std::env::args().skip(1)) {
         Ok(()) => Exit::Ok,
-        Err(Failure(sentence, exit)) => {
-            complain(&sentence);
+        Err(CommandFailure(sentence, exit)) => {
+            print_error(&sentence);
             exit
         }
     };
     exit.into()
 }
 
-fn command(mut arguments: impl Iterator<Item = String>) -> Result<(), Failure> {
-    let usage = |sentence: String| Failure(format!("{sentence}; see evenhand-node help"), Exit::Usage);
+fn command(mut arguments: impl Iterator<Item = String>) -> Result<(), CommandFailure> {
+    let usage = |sentence: String| CommandFailure(format!("{sentence}; see evenhand-node help"), Exit::Usage);
     let mut command = None;
     let mut path = PathBuf::from(CONFIG_PATH);
     let mut json = false;
@@ -80,12 +80,12 @@ fn command(mut arguments: impl Iterator<Item = String>) -> Result<(), Failure> {
         }
     }
     match command.as_deref() {
-        Some("run") => run(&load(&path)?.with_own_streams()),
+        Some("run") => run(&load(&path)?.with_derived_seed()),
         Some("status") => status(&load(&path)?, json),
         Some("check-config") => check(&load(&path)?),
-        Some("print-config") => print(config::DEFAULT),
+        Some("print-config") => print(NodeConfig::default_text()),
         Some("version") => {
-            let sources = SourceSection::kinds().collect::<Vec<_>>().join(", ");
+            let sources = SourceConfig::kinds().collect::<Vec<_>>().join(", ");
             print(format_args!("evenhand-node {} with the sources {sources}\n", env!("CARGO_PKG_VERSION")))
         }
         Some("help") => print(HELP),
@@ -94,64 +94,67 @@ fn command(mut arguments: impl Iterator<Item = String>) -> Result<(), Failure> {
     }
 }
 
-fn load(path: &std::path::Path) -> Result<Config, Failure> {
-    Config::load(path).map_err(|error| Failure(error.to_string(), Exit::Config))
+fn load(path: &std::path::Path) -> Result<NodeConfig, CommandFailure> {
+    NodeConfig::load(path).map_err(|error| CommandFailure(error.to_string(), Exit::Config))
 }
 
-fn check(config: &Config) -> Result<(), Failure> {
-    config.resolve().map_err(|error| Failure(error.to_string(), Exit::Config))?;
+fn check(config: &NodeConfig) -> Result<(), CommandFailure> {
+    config.resolve().map_err(|error| CommandFailure(error.to_string(), Exit::Config))?;
     print(format_args!(
-        "node {} of federation {}: the configuration can be used\n",
+        "configuration OK: node {} of federation {}\n",
         config.node.id, config.node.federation
     ))
 }
 
-fn print(text: impl Display) -> Result<(), Failure> {
-    stdout::print(text).map_err(|error| Failure(format!("cannot write to stdout: {error}"), Exit::Software))
+fn print(text: impl Display) -> Result<(), CommandFailure> {
+    stdout::print(text)
+        .map_err(|error| CommandFailure(format!("cannot write to stdout: {error}"), Exit::Software))
 }
 
-fn complain(sentence: &str) {
-    // If the terminal is gone, the exit code still tells.
-    let _unseen = writeln!(io::stderr(), "evenhand-node: {sentence}");
+fn print_error(sentence: &str) {
+    // If stderr is closed, the exit code remains.
+    let _closed = writeln!(io::stderr(), "evenhand-node: {sentence}");
 }
 
-fn status(config: &Config, json: bool) -> Result<(), Failure> {
+fn status(config: &NodeConfig, json: bool) -> Result<(), CommandFailure> {
     let Some(folder) = &config.node.state_folder else {
-        let sentence = "the node keeps no state; set node.state_folder to see its status";
-        return Err(Failure(sentence.into(), Exit::Config));
+        let sentence = "the node saves no state; set node.state_folder to see its status";
+        return Err(CommandFailure(sentence.into(), Exit::Config));
     };
-    let report = Report::read(folder).map_err(|error| {
+    let snapshot = StatusSnapshot::read(folder).map_err(|error| {
         let sentence = format!("no status in {}: {error}; is the node running?", folder.display());
-        Failure(sentence, Exit::Data)
+        CommandFailure(sentence, Exit::Data)
     })?;
     if json {
-        let text =
-            serde_json::to_string(&report).map_err(|error| Failure(error.to_string(), Exit::Software))?;
+        let text = serde_json::to_string(&snapshot)
+            .map_err(|error| CommandFailure(error.to_string(), Exit::Software))?;
         print(format_args!("{text}\n"))?;
     } else {
-        print(&report)?;
+        print(&snapshot)?;
     }
-    let age_s = now_ms().saturating_sub(report.written_ms) / 1000;
+    let age_s = now_ms().saturating_sub(snapshot.written_ms) / 1000;
     if age_s > STALE_S {
         let minutes = age_s / 60;
-        complain(&format!("this is {minutes} minutes old; the node does not run, or its disk is full"));
+        print_error(&format!(
+            "the status is {minutes} minutes old; the node is not running, or its disk is full"
+        ));
     }
     Ok(())
 }
 
-fn run(config: &Config) -> Result<(), Failure> {
+fn run(config: &NodeConfig) -> Result<(), CommandFailure> {
     log::init(&config.log);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|error| Failure(format!("cannot start: {error}"), Exit::Software))?;
+        .map_err(|error| CommandFailure(format!("cannot start: {error}"), Exit::Software))?;
     let models = config.node.state_folder.as_ref().map(|folder| folder.join("models"));
-    let library = Arc::new(Library::new(models, config.load_options()));
-    let workshop = Arc::new(Workshop::new(library, 1));
-    let ran = runtime.block_on(async {
+    let models = Arc::new(ModelCache::new(models, config.load_options()));
+    let pool = Arc::new(TrainingPool::new(models, 1));
+    let result = runtime.block_on(async {
         let (sender, stop) = watch::channel(false);
         let mut terminate = signal(SignalKind::terminate())
-            .map_err(|error| Failure(format!("cannot listen to signals: {error}"), Exit::Software))?;
+            .map_err(|error| CommandFailure(format!("cannot listen to signals: {error}"), Exit::Software))?;
         tokio::spawn(async move {
             tokio::select! {
                 _ = terminate.recv() => {}
@@ -159,11 +162,11 @@ fn run(config: &Config) -> Result<(), Failure> {
             }
             let _ = sender.send(true);
         });
-        shell::run_as_service(config, workshop, stop)
+        shell::run_as_service(config, pool, stop)
             .await
-            .map_err(|error| Failure(error.to_string(), error.exit()))
+            .map_err(|error| CommandFailure(error.to_string(), error.exit()))
     });
-    // A source's thread may be waiting for its device; nothing is lost by not waiting for it.
+    // A source's thread may be waiting for its device; no data are lost by not waiting for it.
     runtime.shutdown_background();
-    ran
+    result
 }

@@ -1,66 +1,67 @@
-//! A node whose wishes are carried out at once: on the caller's thread, without a link and without a clock.
+//! A node whose effects are carried out at once: on the caller's thread, without a link and without a clock.
 //!
-//! The simulated fleet drives thousands of these; what decides is the same [`core`](crate::core) that runs on a meter.
+//! The simulated fleet drives thousands of these; decisions are made by the same [`core`](crate::core) that runs on a meter.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use evenhand_protocol::message::{Declined, Message};
+use evenhand_protocol::tick::Tick;
 use evenhand_protocol::topic::Channel;
 
-use crate::core::{Card, Effect, GraphOutcome, Input, Node, Settings};
-use crate::library::Library;
-use crate::reading::Intake;
+use crate::core::{GraphOutcome, Node, NodeEffect, NodeInput, NodeSettings};
+use crate::model_cache::ModelCache;
+use crate::reading::InputBatch;
 use crate::source::{Source, SourceError};
 
-/// Something a node says.
+/// A message that a node publishes.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Said {
-    /// On which of its topics.
+pub struct Published {
+    /// The topic's last level.
     pub channel: Channel,
-    /// What.
+    /// The message.
     pub message: Message,
 }
 
 /// A node, its source and the models it can use.
-pub struct Inline<S> {
+pub struct InlineNode<S> {
     node: Node,
     source: S,
     readings_per_round: usize,
-    library: Arc<Library>,
+    models: Arc<ModelCache>,
     training: Duration,
 }
 
-impl<S: Source> Inline<S> {
-    /// A node that was just started; it hears nothing until it is [connected](Self::connect).
+impl<S: Source> InlineNode<S> {
+    /// A node that was just started; it receives nothing until it is [connected](Self::connect).
     pub fn new(
-        settings: Settings,
+        settings: NodeSettings,
         session: u64,
         source: S,
         readings_per_round: usize,
-        library: Arc<Library>,
+        models: Arc<ModelCache>,
     ) -> Self {
         let node = Node::new(settings, session);
-        Self { node, source, readings_per_round, library, training: Duration::ZERO }
+        Self { node, source, readings_per_round, models, training: Duration::ZERO }
     }
 
-    /// The link stands; what the node says about that.
-    pub fn connect(&mut self) -> Vec<Said> {
-        self.drive(Input::Connected)
+    /// Connects the node; what it publishes.
+    pub fn connect(&mut self, now: Tick) -> Vec<Published> {
+        self.drive(now, NodeInput::Connected)
     }
 
-    /// The link is gone.
-    pub fn disconnect(&mut self) {
-        self.drive(Input::Lost);
+    /// Disconnects the node.
+    pub fn disconnect(&mut self, now: Tick) {
+        self.drive(now, NodeInput::Disconnected);
     }
 
-    /// Something was said to the node; what it answers.
-    pub fn hear(&mut self, message: Message) -> Vec<Said> {
+    /// Delivers a message to the node; what it publishes in answer.
+    pub fn receive(&mut self, now: Tick, message: Message) -> Vec<Published> {
         match message {
-            Message::Manifest(manifest) => self.drive(Input::Manifest(manifest)),
-            Message::Order(order) => self.drive(Input::Order(order)),
-            Message::Account(account) => self.drive(Input::Account(account)),
+            Message::Manifest(manifest) => self.drive(now, NodeInput::Manifest(manifest)),
+            Message::Order(order) => self.drive(now, NodeInput::Order(order)),
+            Message::Account(account) => self.drive(now, NodeInput::Account(account)),
             Message::Status(_) | Message::Answer(_) => Vec::new(),
         }
     }
@@ -80,63 +81,69 @@ impl<S: Source> Inline<S> {
         self.training
     }
 
-    fn drive(&mut self, input: Input) -> Vec<Said> {
-        let mut said = Vec::new();
+    fn drive(&mut self, now: Tick, input: NodeInput) -> Vec<Published> {
+        let mut published = Vec::new();
         let mut inputs = VecDeque::from([input]);
         while let Some(input) = inputs.pop_front() {
-            for effect in self.node.step(input) {
+            for effect in self.node.step(now, input) {
                 match effect {
-                    Effect::Publish { channel, message, .. } => said.push(Said { channel, message }),
+                    NodeEffect::Publish { channel, message, .. } => {
+                        published.push(Published { channel, message })
+                    }
                     other => inputs.extend(self.carry_out(other)),
                 }
             }
         }
-        said
+        published
     }
 
-    fn carry_out(&mut self, effect: Effect) -> Option<Input> {
+    fn carry_out(&mut self, effect: NodeEffect) -> Option<NodeInput> {
         match effect {
-            Effect::FindGraph(digest) => {
-                let found = self.library.find(digest);
-                let outcome =
-                    found.map_or(GraphOutcome::Absent, |model| GraphOutcome::Ready(Card::of(&model)));
-                Some(Input::Graph { digest, outcome })
+            NodeEffect::FindGraph(digest) => {
+                let found = self.models.find(digest);
+                let outcome = found.map_or(GraphOutcome::Absent, |model| GraphOutcome::Ready(model.info()));
+                Some(NodeInput::Graph { digest, outcome })
             }
-            Effect::LoadGraph { digest, onnx } => {
-                let loaded = self.library.add(digest, &onnx);
-                let outcome =
-                    loaded.map_or(GraphOutcome::Unfit, |model| GraphOutcome::Ready(Card::of(&model)));
-                Some(Input::Graph { digest, outcome })
+            NodeEffect::LoadGraph { digest, onnx } => {
+                let loaded = self.models.add(digest, &onnx);
+                let outcome = loaded.map_or(GraphOutcome::Unfit, |model| GraphOutcome::Ready(model.info()));
+                Some(NodeInput::Graph { digest, outcome })
             }
-            Effect::Read { rounds } => {
+            NodeEffect::Read { rounds } => {
                 let read = read_rounds(&mut self.source, rounds, self.readings_per_round);
-                Some(Input::Intake(read.unwrap_or_else(|_| Intake::Readings(Vec::new()))))
+                Some(NodeInput::Data(read.unwrap_or_else(|_| InputBatch::Readings(Vec::new()))))
             }
-            Effect::Train(job) => {
+            NodeEffect::Train(job) => {
                 let begin = Instant::now();
-                let model = self.library.find(job.graph);
-                let trained = model.and_then(|model| job.run(&model, || false).ok().flatten());
+                let model = self.models.find(job.graph);
+                let trained = model.and_then(|model| model.train(&job, || false).ok().flatten());
                 let outcome = trained.ok_or(Declined::TrainingFailed);
                 self.training += begin.elapsed();
-                Some(Input::Trained { ticket: job.ticket, outcome })
+                Some(NodeInput::Trained { job_id: job.id, outcome })
             }
-            Effect::Predict(prediction) => {
-                let value = prediction.run(&self.library.find(prediction.graph)?).ok()?;
-                Some(Input::Predicted { for_ms: prediction.query.for_ms, value })
+            NodeEffect::Predict(prediction) => {
+                let value = self.models.find(prediction.graph)?.predict(&prediction).ok()??;
+                Some(NodeInput::Predicted { for_ms: prediction.query.for_ms, value })
             }
-            Effect::Announce(_) | Effect::Journal(_) | Effect::Persist | Effect::Publish { .. } => None,
+            NodeEffect::Forecast(_)
+            | NodeEffect::Journal(_)
+            | NodeEffect::Persist
+            | NodeEffect::Publish { .. } => None,
         }
     }
 }
 
-/// Readings a node that was long away catches up with at most.
+/// Readings that a node catches up with at most after a long absence.
 const CATCH_UP_MAX: usize = 65_536;
 
-/// The readings of so many rounds.
+/// The readings of some rounds.
 pub(crate) fn read_rounds(
     source: &mut dyn Source,
     rounds: u32,
     readings_per_round: usize,
-) -> Result<Intake, SourceError> {
+) -> Result<InputBatch, SourceError> {
     source.read((rounds as usize).saturating_mul(readings_per_round).min(CATCH_UP_MAX))
 }
+
+#[cfg(test)]
+mod tests;

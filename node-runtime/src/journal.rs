@@ -1,25 +1,25 @@
-//! How entries lie in the journal: each with its length and a checksum, one behind the other.
+//! The journal's format: entries one after the other, each with its length and a checksum.
 
 use evenhand_protocol::identity::Digest;
 
-use crate::core::Entry;
+use crate::core::JournalEntry;
 
-/// Enters every checksum, so that a journal of another form is not taken for one of this.
+/// Part of every checksum, so that a journal of another format does not decode.
 const FORM: &[u8] = b"evenhand journal 1";
 const CHECKSUM_BYTES: usize = 4;
 const LENGTH_BYTES: usize = 4;
 
 /// The bytes of one entry.
-pub fn record(entry: &Entry) -> Vec<u8> {
+pub fn record(entry: &JournalEntry) -> Vec<u8> {
     let body = postcard::to_allocvec(entry).expect("an entry holds nothing that postcard cannot write");
-    let length = u32::try_from(body.len()).expect("an intake is far smaller than 4 GiB");
+    let length = u32::try_from(body.len()).expect("a batch is far smaller than 4 GiB");
     [&length.to_le_bytes(), &checksum(&body)[..], &body].concat()
 }
 
-/// The entries in `bytes`, and how many of the bytes they take.
+/// The entries in `bytes`, and the number of bytes they occupy.
 ///
-/// Whatever follows is half an entry that a crash left, or damage.
-pub fn read(bytes: &[u8]) -> (Vec<Entry>, usize) {
+/// The rest is half an entry that a crash left, or damage.
+pub fn read(bytes: &[u8]) -> (Vec<JournalEntry>, usize) {
     let mut entries = Vec::new();
     let mut whole = 0;
     while let Some((entry, length)) = first(&bytes[whole..]) {
@@ -30,7 +30,7 @@ pub fn read(bytes: &[u8]) -> (Vec<Entry>, usize) {
 }
 
 /// The entry at the beginning of `bytes`, and its length.
-fn first(bytes: &[u8]) -> Option<(Entry, usize)> {
+fn first(bytes: &[u8]) -> Option<(JournalEntry, usize)> {
     let (length, rest) = bytes.split_first_chunk::<LENGTH_BYTES>()?;
     let (sum, rest) = rest.split_first_chunk::<CHECKSUM_BYTES>()?;
     let length = u32::from_le_bytes(*length) as usize;
@@ -48,22 +48,23 @@ fn checksum(body: &[u8]) -> [u8; CHECKSUM_BYTES] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reading::{Intake, Reading, Row, Target};
+    use crate::reading::{InputBatch, LabelledRow, Reading, RowTarget};
     use proptest::prelude::*;
 
-    fn any_entry() -> impl Strategy<Value = Entry> {
+    fn any_entry() -> impl Strategy<Value = JournalEntry> {
         let reading = (any::<i64>(), -1e9f64..1e9).prop_map(|(time_ms, value)| Reading { time_ms, value });
-        let target = prop_oneof![any::<u32>().prop_map(Target::Class), (-1f32..1.0).prop_map(Target::Value)];
+        let target =
+            prop_oneof![any::<u32>().prop_map(RowTarget::Class), (-1f32..1.0).prop_map(RowTarget::Value)];
         let row = (prop::collection::vec(-1f32..1.0, 0..5), target)
-            .prop_map(|(features, target)| Row { features, target });
-        let intake = prop_oneof![
-            prop::collection::vec(reading, 0..5).prop_map(Intake::Readings),
-            prop::collection::vec(row, 0..5).prop_map(Intake::Rows),
+            .prop_map(|(features, target)| LabelledRow { features, target });
+        let batch = prop_oneof![
+            prop::collection::vec(reading, 0..5).prop_map(InputBatch::Readings),
+            prop::collection::vec(row, 0..5).prop_map(InputBatch::Rows),
         ];
-        (any::<u64>(), any::<u32>(), intake).prop_map(|(number, rounds_read, intake)| Entry {
+        (any::<u64>(), any::<u32>(), batch).prop_map(|(number, rounds_read, batch)| JournalEntry {
             number,
             rounds_read,
-            intake,
+            batch,
         })
     }
 

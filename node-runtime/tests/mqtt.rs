@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use evenhand_link::testing::Mosquitto;
 use evenhand_models::{Batch, LoadOptions, Loss, Model, Targets, Trainer, shipped};
-use evenhand_node::config::Config;
-use evenhand_node::library::Library;
-use evenhand_node::shell::{self, NodeError, Workshop};
+use evenhand_node::config::NodeConfig;
+use evenhand_node::model_cache::ModelCache;
+use evenhand_node::shell::{self, NodeError, TrainingPool};
 use evenhand_node::source::household::Household;
-use evenhand_node::window::Series;
-use evenhand_node::{config::SourceSection, reading::Intake, source::Source};
+use evenhand_node::window::SeriesWindow;
+use evenhand_node::{config::SourceConfig, reading::InputBatch, source::Source};
 use evenhand_protocol::codec::{CodecKind, EncodedUpdate};
 use evenhand_protocol::identity::Digest;
 use evenhand_protocol::message::{Answer, Declined, LossKind, Order, Train, Update};
@@ -25,31 +25,31 @@ use support::process::{NodeProcess, configure};
 
 const PER_ROUND: usize = 40;
 
-fn config(broker: &Mosquitto, more: &str) -> Config {
+fn config(broker: &Mosquitto, more: &str) -> NodeConfig {
     let text = format!(
         "[node]\nid = \"m1\"\nfederation = \"town\"\n{more}\n[broker]\nurl = \"{}\"\n[window]\nlags = 8\n\
          [source]\nkind = \"household\"\nseed = 3\nnoise = 0.25\n[pace]\nby = \"rounds\"\nreadings_per_round = {PER_ROUND}\n",
         broker.url()
     );
-    Config::parse(&text).unwrap()
+    NodeConfig::parse(&text).unwrap()
 }
 
-fn start(config: &Config) -> (watch::Sender<bool>, JoinHandle<Result<(), NodeError>>) {
+fn start(config: &NodeConfig) -> (watch::Sender<bool>, JoinHandle<Result<(), NodeError>>) {
     let (sender, stop) = watch::channel(false);
     let models = config.node.state_folder.as_ref().map(|folder| folder.join("models"));
-    let workshop = Arc::new(Workshop::new(Arc::new(Library::new(models, LoadOptions::default())), 1));
+    let pool = Arc::new(TrainingPool::new(Arc::new(ModelCache::new(models, LoadOptions::default())), 1));
     let config = config.clone();
-    (sender, tokio::spawn(async move { shell::run(&config, workshop, stop).await }))
+    (sender, tokio::spawn(async move { shell::run(&config, pool, stop).await }))
 }
 
 /// What a node with these readings must answer: computed without any of the machinery between.
-fn expected(config: &Config, model: &Model, weights: &[f32], rounds: usize) -> (f32, Vec<f32>) {
-    let SourceSection::Household(settings) = &config.source else { panic!("another source") };
+fn expected(config: &NodeConfig, model: &Model, weights: &[f32], rounds: usize) -> (f32, Vec<f32>) {
+    let SourceConfig::Household(settings) = &config.source else { panic!("another source") };
     let mut household = Household::new(settings.clone());
-    let mut series = Series::new(config.window.clone());
+    let mut series = SeriesWindow::new(config.window.clone());
     let mut taken = None;
     for _ in 0..rounds {
-        let Intake::Readings(readings) = household.read(PER_ROUND).unwrap() else { panic!("rows") };
+        let InputBatch::Readings(readings) = household.read(PER_ROUND).unwrap() else { panic!("rows") };
         readings.into_iter().for_each(|reading| series.add(reading));
         taken = series.batch(SAMPLES as usize);
         series.mark_used(taken.as_ref().unwrap().upto);
@@ -116,7 +116,7 @@ async fn labelled_rows_of_a_file_become_the_gradient_of_a_classifier() {
          follow = false\n[pace]\nby = \"rounds\"\nreadings_per_round = 10\n",
         broker.url()
     );
-    let (stop, node) = start(&Config::parse(&text).unwrap());
+    let (stop, node) = start(&NodeConfig::parse(&text).unwrap());
     coordinator.welcome().await;
     let weights = coordinator.model.initial_weights();
     for round in 1..=2 {

@@ -11,10 +11,12 @@ use std::path::PathBuf;
 
 use evenhand_link::testing::Mosquitto;
 use evenhand_link::{Broker, rumqttc_options};
-use evenhand_node::reading::{Intake, Position, Reading};
-use evenhand_node::source::modbus::{Modbus, ModbusError, ModbusSettings, Number, Table, WordOrder};
-use evenhand_node::source::mqtt::{Mqtt, MqttSettings};
-use evenhand_node::source::p1::{P1, P1Settings};
+use evenhand_node::reading::{InputBatch, Reading, SourcePosition};
+use evenhand_node::source::modbus::{
+    Modbus, ModbusConfig, ModbusError, RegisterNumber, RegisterTable, WordOrder,
+};
+use evenhand_node::source::mqtt::{Mqtt, MqttConfig};
+use evenhand_node::source::p1::{P1, P1Config};
 use evenhand_node::source::time::TimeFormat;
 use evenhand_node::source::{Source, SourceError};
 use rumqttc::{Client, Event, Packet, QoS};
@@ -22,10 +24,10 @@ use tokio_modbus::server::Service;
 use tokio_modbus::server::tcp::{Server, accept_tcp_connection};
 use tokio_modbus::{ExceptionCode, Request, Response, SlaveRequest};
 
-fn readings(intake: Intake) -> Vec<Reading> {
+fn readings(intake: InputBatch) -> Vec<Reading> {
     match intake {
-        Intake::Readings(readings) => readings,
-        Intake::Rows(_) => panic!("rows"),
+        InputBatch::Readings(readings) => readings,
+        InputBatch::Rows(_) => panic!("rows"),
     }
 }
 
@@ -72,7 +74,7 @@ async fn a_meter_on_modbus_tcp() {
             |stream, address| async move { accept_tcp_connection(stream, address, |_| Ok(Some(Meter))) };
         Server::new(listener).serve(&connect, |error| panic!("{error}")).await
     });
-    let settings = ModbusSettings {
+    let settings = ModbusConfig {
         address,
         unit: 7,
         register: 10,
@@ -87,21 +89,21 @@ async fn a_meter_on_modbus_tcp() {
         assert!(seen.iter().all(|reading| (reading.value - 1.23025).abs() < 1e-9), "{seen:?}");
         assert!(seen.is_sorted_by_key(|reading| reading.time_ms));
 
-        let settings = ModbusSettings { scale: 1.0, offset: 0.0, ..settings };
-        let mut integer = Modbus::open(ModbusSettings {
-            table: Table::Holding,
+        let settings = ModbusConfig { scale: 1.0, offset: 0.0, ..settings };
+        let mut integer = Modbus::open(ModbusConfig {
+            table: RegisterTable::Holding,
             register: 20,
-            number: Number::I32,
+            number: RegisterNumber::I32,
             word_order: WordOrder::LowFirst,
             ..settings.clone()
         })
         .unwrap();
         assert_eq!(wait_for(&mut integer, 1)[0].value, -1234.0);
 
-        let mut nothing = Modbus::open(ModbusSettings { register: 99, ..settings }).unwrap();
+        let mut nothing = Modbus::open(ModbusConfig { register: 99, ..settings }).unwrap();
         let error = nothing.read(1).unwrap_err();
         assert!(
-            matches!(error, SourceError::Modbus { cause: ModbusError::Exception { code: 2 }, .. }),
+            matches!(&error, SourceError::Peer { cause, .. } if matches!(cause.downcast_ref(), Some(ModbusError::Exception { code: 2 }))),
             "{error}"
         );
     });
@@ -157,7 +159,7 @@ fn p1_telegrams_on_a_serial_line() {
     rustix::pty::unlockpt(&master).unwrap();
     let device =
         PathBuf::from(OsString::from_vec(rustix::pty::ptsname(&master, Vec::new()).unwrap().into_bytes()));
-    let mut source = P1::open(P1Settings { device, ..Default::default() }).unwrap();
+    let mut source = P1::open(P1Config { device, ..Default::default() }).unwrap();
     let line = File::from(master);
     let speaker = std::thread::spawn(move || {
         speak(&line);
@@ -171,7 +173,7 @@ fn p1_telegrams_on_a_serial_line() {
 fn p1_telegrams_from_a_gateway() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
-    let mut source = P1::open(P1Settings { address, ..Default::default() }).unwrap();
+    let mut source = P1::open(P1Config { address, ..Default::default() }).unwrap();
     let (stream, _) = listener.accept().unwrap();
     let speaker = std::thread::spawn(move || speak(stream));
     heard(&mut source);
@@ -183,7 +185,7 @@ fn p1_telegrams_from_a_gateway() {
         }
     };
     assert!(matches!(ended, SourceError::File { .. }), "{ended}");
-    let missing = P1Settings { device: "/dev/no-such-line".into(), ..Default::default() };
+    let missing = P1Config { device: "/dev/no-such-line".into(), ..Default::default() };
     assert!(P1::open(missing).is_err());
 }
 
@@ -211,13 +213,13 @@ fn what_a_plug_publishes_on_mosquitto() {
     };
     // Kept by the broker: known however late the node comes.
     plug.publish("tele/plug/SENSOR", QoS::AtLeastOnce, true, message(0, "84")).unwrap();
-    let settings = MqttSettings {
+    let settings = MqttConfig {
         topic: "tele/plug/SENSOR".into(),
         value: "ENERGY.Power".into(),
         time: "Time".into(),
         ..Default::default()
     };
-    let mut source = Mqtt::open(&settings, &broker, None, "m1-source", Position::default()).unwrap();
+    let mut source = Mqtt::open(&settings, &broker, None, "m1-source", SourcePosition::default()).unwrap();
     assert_eq!(wait_for(&mut source, 1), [Reading { time_ms: NOON_MS, value: 84.0 }]);
     for (second, watts) in [(1, "85.5"), (2, "null"), (3, "\"86\"")] {
         plug.publish("tele/plug/SENSOR", QoS::AtLeastOnce, false, message(second, watts)).unwrap();
@@ -227,7 +229,7 @@ fn what_a_plug_publishes_on_mosquitto() {
     assert_eq!(seen, [(1000, 85.5), (3000, 86.0)]);
     assert_eq!(source.malformed(), 1);
 
-    let known = Position { newest_ms: Some(NOON_MS + 3000), rows: 0 };
+    let known = SourcePosition { newest_ms: Some(NOON_MS + 3000), rows: 0 };
     let mut again = Mqtt::open(&settings, &broker, None, "m1-again", known).unwrap();
     assert!(readings(again.read(9).unwrap()).is_empty(), "what the broker kept is known");
     plug.publish("tele/plug/SENSOR", QoS::AtLeastOnce, false, message(2, "7")).unwrap();
@@ -241,12 +243,12 @@ fn what_a_plug_publishes_on_mosquitto() {
             Err(error) => break error,
         }
     };
-    assert!(matches!(lost, SourceError::Mqtt { .. }), "{lost}");
+    assert!(matches!(lost, SourceError::Peer { .. }), "{lost}");
 }
 
 /// Of a plug that says its power and the second.
-fn plug_settings() -> MqttSettings {
-    MqttSettings {
+fn plug_settings() -> MqttConfig {
+    MqttConfig {
         topic: "home/power".into(),
         value: "p".into(),
         time: "t".into(),
@@ -262,7 +264,7 @@ fn a_message_that_is_too_long_is_no_reading_and_ends_nothing() {
     let long = format!(r#"{{"p":1,"t":0,"why":"{}"}}"#, "x".repeat(100_000));
     keep(&broker, "home/power", &long);
     let settings = plug_settings();
-    let mut source = Mqtt::open(&settings, &broker, None, "m1-source", Position::default()).unwrap();
+    let mut source = Mqtt::open(&settings, &broker, None, "m1-source", SourcePosition::default()).unwrap();
     while source.malformed() == 0 {
         assert!(readings(source.read(9).unwrap()).is_empty());
     }
@@ -278,7 +280,7 @@ fn what_was_not_signed_for_is_said_again() {
     let mosquitto = Mosquitto::start();
     let broker = mosquitto.broker();
     let settings = plug_settings();
-    let open = || Mqtt::open(&settings, &broker, None, "m1-source", Position::default()).unwrap();
+    let open = || Mqtt::open(&settings, &broker, None, "m1-source", SourcePosition::default()).unwrap();
     let plug = device(&broker);
     let say = |second: u32| {
         plug.publish("home/power", QoS::AtLeastOnce, false, format!(r#"{{"p":1,"t":{second}}}"#)).unwrap();
@@ -290,7 +292,7 @@ fn what_was_not_signed_for_is_said_again() {
         second += 1;
         say(second);
     }
-    source.receipt().unwrap().sign();
+    source.acknowledgement().unwrap().send();
     let (first, last) = (second + 1, second + 2);
     say(first);
     say(last);
@@ -315,8 +317,8 @@ fn plain_numbers_count_when_they_arrive_and_not_when_they_were_kept() {
     let broker = mosquitto.broker();
     keep(&broker, "home/power", "1");
     let plug = device(&broker);
-    let settings = MqttSettings { topic: "home/power".into(), ..Default::default() };
-    let mut source = Mqtt::open(&settings, &broker, None, "m1-source", Position::default()).unwrap();
+    let settings = MqttConfig { topic: "home/power".into(), ..Default::default() };
+    let mut source = Mqtt::open(&settings, &broker, None, "m1-source", SourcePosition::default()).unwrap();
     let seen = loop {
         plug.publish("home/power", QoS::AtLeastOnce, false, "230.5").unwrap();
         let seen = readings(source.read(9).unwrap());

@@ -1,6 +1,6 @@
 //! Loss and gradient of a model on a batch.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use burn_autodiff::Autodiff;
 use burn_backend::ops::FloatTensorOps;
@@ -75,7 +75,7 @@ const PLANS_MAX: usize = 8;
 pub struct Trainer<B: Engine = DefaultBackend> {
     model: Model,
     device: Device<B>,
-    plans: Vec<Rc<PreparedPlan<B>>>,
+    plans: Vec<Arc<PreparedPlan<B>>>,
     dropout: ChaCha8Rng,
 }
 
@@ -101,6 +101,11 @@ impl<B: Engine> Trainer<B> {
             plans: vec![],
             dropout: ChaCha8Rng::seed_from_u64(seed),
         }
+    }
+
+    /// Draws dropout masks from this seed from now on, as a trainer made with it would.
+    pub fn reseed(&mut self, seed: u64) {
+        self.dropout = ChaCha8Rng::seed_from_u64(seed);
     }
 
     /// The model being trained.
@@ -226,7 +231,7 @@ impl<B: Engine> Trainer<B> {
         Ok((values::<B>(outputs.swap_remove(0)), prepared.plan.outputs[0].1.clone()))
     }
 
-    fn prepare(&mut self, weights: &[f32], inputs: &[f32], shape: &[usize]) -> Result<Rc<PreparedPlan<B>>> {
+    fn prepare(&mut self, weights: &[f32], inputs: &[f32], shape: &[usize]) -> Result<Arc<PreparedPlan<B>>> {
         self.model.inner.check_weights(weights)?;
         let shapes = self.model.inner.input_shapes(shape, inputs.len())?;
         if let Some(found) = self.plans.iter().find(|prepared| prepared.shape == shape) {
@@ -235,7 +240,7 @@ impl<B: Engine> Trainer<B> {
         let plan = self.model.inner.plan(&shapes, 1)?;
         let constants =
             plan.constants.iter().map(|c| tensor::<B>(c.data.to_vec(), &c.shape, &self.device)).collect();
-        let prepared = Rc::new(PreparedPlan { shape: shape.to_vec(), plan, constants });
+        let prepared = Arc::new(PreparedPlan { shape: shape.to_vec(), plan, constants });
         if self.plans.len() == PLANS_MAX {
             self.plans.remove(0);
         }

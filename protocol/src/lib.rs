@@ -44,4 +44,5 @@ pub mod envelope;
 pub mod identity;
 pub mod limits;
 pub mod message;
+pub mod tick;
 pub mod topic;

@@ -8,9 +8,9 @@ use evenhand_federation::{Federation, RoundEvidence};
 use evenhand_fleet::sim::demo::{DemoConfig, DemoPlan};
 use evenhand_fleet::sim::fleet::HouseholdFleet;
 use evenhand_models::LoadOptions;
-use evenhand_node::config::Config;
-use evenhand_node::library::Library;
-use evenhand_node::shell::{self, NodeError, Workshop};
+use evenhand_node::config::NodeConfig;
+use evenhand_node::model_cache::ModelCache;
+use evenhand_node::shell::{self, NodeError, TrainingPool};
 use evenhand_protocol::identity::FederationId;
 use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinHandle, JoinSet};
@@ -23,7 +23,7 @@ pub fn fleet(name: &str, nodes: usize, rounds: u32) -> HouseholdFleet {
 }
 
 /// The configuration of every node of a fleet.
-pub fn configs(fleet: &HouseholdFleet, broker_url: &str) -> Vec<Config> {
+pub fn configs(fleet: &HouseholdFleet, broker_url: &str) -> Vec<NodeConfig> {
     fleet.nodes.iter().map(|house| fleet.node_config(house, broker_url, false)).collect()
 }
 
@@ -36,14 +36,14 @@ pub struct Houses {
 
 impl Houses {
     /// Starts a node for every configuration.
-    pub fn start(configs: Vec<Config>) -> Self {
-        let library = Arc::new(Library::new(None, LoadOptions::default()));
-        let workshop = Arc::new(Workshop::new(library, 2));
+    pub fn start(configs: Vec<NodeConfig>) -> Self {
+        let models = Arc::new(ModelCache::new(None, LoadOptions::default()));
+        let pool = Arc::new(TrainingPool::new(models, 2));
         let stop = watch::Sender::new(false);
         let mut nodes = JoinSet::new();
         for config in configs {
-            let (workshop, stop) = (Arc::clone(&workshop), stop.subscribe());
-            nodes.spawn(async move { shell::run(&config, workshop, stop).await });
+            let (pool, stop) = (Arc::clone(&pool), stop.subscribe());
+            nodes.spawn(async move { shell::run(&config, pool, stop).await });
         }
         Self { stop, nodes }
     }

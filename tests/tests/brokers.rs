@@ -106,7 +106,7 @@ const INTRUDER: &str = "evil";
 async fn run_with_an_intruder(
     fleet: &HouseholdFleet,
     connection: ConnectionOptions,
-    configs: Vec<evenhand_node::config::Config>,
+    configs: Vec<evenhand_node::config::NodeConfig>,
     intruder_options: LinkOptions,
 ) {
     let name = &fleet.rules.federation.name;

@@ -109,7 +109,7 @@ impl Site {
         while !self.status().as_ref().is_some_and(&holds) {
             let ended = self.running.iter_mut().any(|child| child.try_wait().unwrap().is_some());
             let (ours, theirs) = (self.log("coordinator"), self.log(name));
-            assert!(!ended && !theirs.contains("the broker is away"), "{ours}{theirs}");
+            assert!(!ended && !theirs.contains("disconnected from broker"), "{ours}{theirs}");
             thread::sleep(Duration::from_millis(50));
         }
     }

@@ -2,23 +2,8 @@
 
 use evenhand_protocol::identity::NodeId;
 use evenhand_protocol::message::{Answer, Status};
+pub use evenhand_protocol::tick::Tick;
 use serde::{Deserialize, Serialize};
-
-/// Milliseconds on the shell's clock; it must not run backwards while the shell lives.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
-pub struct Tick(pub u64);
-
-impl Tick {
-    /// This moment and `ms` more.
-    pub fn plus_ms(self, ms: u32) -> Tick {
-        Tick(self.0.saturating_add(u64::from(ms)))
-    }
-
-    /// Milliseconds from `earlier` until now; 0 if it lies ahead.
-    pub fn ms_since(self, earlier: Tick) -> u64 {
-        self.0.saturating_sub(earlier.0)
-    }
-}
 
 /// One thing that happened.
 #[derive(Debug, Clone, PartialEq)]

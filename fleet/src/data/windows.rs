@@ -2,7 +2,7 @@
 
 use evenhand_models::Targets;
 use evenhand_node::reading::Reading;
-use evenhand_node::window::{FEATURES, Series, SeriesSettings};
+use evenhand_node::window::{FEATURES, SeriesConfig, SeriesWindow};
 
 /// Steps that a model looks back.
 pub(super) const LAGS: usize = 24;
@@ -42,13 +42,13 @@ impl WindowCut {
         mut keep: impl FnMut(usize) -> bool,
         into: &mut Samples,
     ) -> usize {
-        let mut series = Series::new(SeriesSettings {
+        let mut series = SeriesWindow::new(SeriesConfig {
             step_s: self.step_s,
             lags: LAGS,
             horizon: 1,
             history_steps: 4 * LAGS,
             utc_offset_s: self.utc_offset_s,
-            ..SeriesSettings::default()
+            ..SeriesConfig::default()
         });
         let mut count = 0;
         for (number, reading) in readings.iter().enumerate() {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use evenhand_federation::{self as federation, InitialModel, RoundEvidence, Rules};
 use evenhand_models::{LoadOptions, Loss, Model};
 use evenhand_node::core;
-use evenhand_node::window::{RowSettings, WindowSettings};
+use evenhand_node::window::{RowsConfig, WindowSettings};
 use evenhand_protocol::identity::{Digest, NodeId};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -96,7 +96,7 @@ fn node_spec(
     node: usize,
     member: &SimulatedNode,
 ) -> Result<NodeSpec, SimulationError> {
-    let rows = RowSettings {
+    let rows = RowsConfig {
         shape: stream.shape().to_vec(),
         // Only the latest batch counts, however long a node was not asked.
         history_rows: stream.batch(node),
@@ -109,7 +109,7 @@ fn node_spec(
     };
     Ok(NodeSpec {
         id: NodeId::new(&member.id)?,
-        settings: core::Settings {
+        settings: core::NodeSettings {
             federation: federation_name()?,
             token: None,
             software: env!("CARGO_PKG_VERSION").into(),

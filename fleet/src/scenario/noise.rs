@@ -1,6 +1,6 @@
 //! Noise in samples.
 
-use evenhand_node::reading::{Row, Target};
+use evenhand_node::reading::{LabelledRow, RowTarget};
 use rand::RngExt;
 use rand::seq::index;
 use rand_chacha::ChaCha8Rng;
@@ -61,7 +61,7 @@ impl Noise {
         }
     }
 
-    pub(super) fn corrupt(self, row: &mut Row, generator: &mut ChaCha8Rng) {
+    pub(super) fn corrupt(self, row: &mut LabelledRow, generator: &mut ChaCha8Rng) {
         match (self, &mut row.target) {
             (Noise::Features { deviation }, _) => {
                 let noise =
@@ -75,13 +75,13 @@ impl Noise {
                     .filter(|_| generator.random_bool(MISSING))
                     .for_each(|feature| *feature = 0.0);
             }
-            (Noise::Label { count, own_too: true }, Target::Class(class)) => {
+            (Noise::Label { count, own_too: true }, RowTarget::Class(class)) => {
                 *class = generator.random_range(0..count);
             }
-            (Noise::Label { count, own_too: false }, Target::Class(class)) if count > 1 => {
+            (Noise::Label { count, own_too: false }, RowTarget::Class(class)) if count > 1 => {
                 *class = (*class + generator.random_range(1..count)) % count;
             }
-            (Noise::NegatedValue, Target::Value(value)) => *value = -*value,
+            (Noise::NegatedValue, RowTarget::Value(value)) => *value = -*value,
             (Noise::Label { .. } | Noise::NegatedValue, _) => {}
         }
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use evenhand_node::reading::Intake;
+use evenhand_node::reading::InputBatch;
 use evenhand_node::source::{Source, SourceError};
 
 use super::SampleStream;
@@ -24,7 +24,7 @@ impl NodeStream {
 
 impl Source for NodeStream {
     /// The rows of the next `count` rounds.
-    fn read(&mut self, count: usize) -> Result<Intake, SourceError> {
+    fn read(&mut self, count: usize) -> Result<InputBatch, SourceError> {
         let last = self.stream.rounds();
         if self.next > last {
             return Err(SourceError::Ended);
@@ -33,6 +33,6 @@ impl Source for NodeStream {
         let end = self.next.saturating_add(count).min(last + 1);
         let rows = (self.next..end).flat_map(|round| self.stream.rows(self.node, round)).collect();
         self.next = end;
-        Ok(Intake::Rows(rows))
+        Ok(InputBatch::Rows(rows))
     }
 }

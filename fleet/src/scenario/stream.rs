@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use evenhand_models::{Batch, Targets};
-use evenhand_node::reading::{Row, Target};
+use evenhand_node::reading::{LabelledRow, RowTarget};
 
 use super::noise::{self, Noise};
 use super::{NodeBehaviour, ScenarioConfig, ScenarioError, behaviour, quality};
@@ -91,7 +91,7 @@ impl SampleStream {
     }
 
     /// The rows that a node measures in a round, counted from 1; none beyond [`rounds`](Self::rounds).
-    pub fn rows(&self, node: usize, round: u32) -> Vec<Row> {
+    pub fn rows(&self, node: usize, round: u32) -> Vec<LabelledRow> {
         let mut generator = generator(self.seed, RandomPurpose::Noise, node, round);
         let corrupted = &self.corrupted[self.measured.range(node, round)];
         let samples = self.measured.of(node, round).iter().zip(corrupted);
@@ -127,11 +127,11 @@ impl SampleStream {
         self.behaviours[node]
     }
 
-    pub(super) fn row(&self, at: usize) -> Row {
+    pub(super) fn row(&self, at: usize) -> LabelledRow {
         let target = match &self.pool.targets {
-            SampleTargets::Classes { of, .. } => Target::Class(of[at]),
-            SampleTargets::Values { of, .. } => Target::Value(of[at]),
+            SampleTargets::Classes { of, .. } => RowTarget::Class(of[at]),
+            SampleTargets::Values { of, .. } => RowTarget::Value(of[at]),
         };
-        Row { features: self.pool.sample(at).to_vec(), target }
+        LabelledRow { features: self.pool.sample(at).to_vec(), target }
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use evenhand_models::Targets;
-use evenhand_node::reading::{Row, Target};
+use evenhand_node::reading::{LabelledRow, RowTarget};
 
 use super::*;
 use crate::data::partition::split;
@@ -42,7 +42,7 @@ fn values(samples: usize) -> SamplePool {
 }
 
 /// The samples of a node as they are, beside what the node sees.
-fn beside(stream: &SampleStream, node: usize) -> Vec<(Row, Row)> {
+fn beside(stream: &SampleStream, node: usize) -> Vec<(LabelledRow, LabelledRow)> {
     let rounds = 1..=stream.rounds();
     let pairs = rounds.flat_map(|round| {
         let clean = stream.measured.of(node, round).iter().map(|at| stream.row(*at as usize));
@@ -51,7 +51,7 @@ fn beside(stream: &SampleStream, node: usize) -> Vec<(Row, Row)> {
     pairs.collect()
 }
 
-fn share(pairs: &[(Row, Row)], differs: impl Fn(&(Row, Row)) -> bool) -> f64 {
+fn share(pairs: &[(LabelledRow, LabelledRow)], differs: impl Fn(&(LabelledRow, LabelledRow)) -> bool) -> f64 {
     pairs.iter().filter(|pair| differs(pair)).count() as f64 / pairs.len() as f64
 }
 
@@ -155,7 +155,7 @@ fn values_are_negated() {
         beside(&SampleStream::new(Arc::new(values(6000)), &config).unwrap(), 9)
     };
     for (clean, seen) in of(Corruption::LabelNoise, AsPublished::Paper) {
-        let (Target::Value(clean), Target::Value(seen)) = (clean.target, seen.target) else {
+        let (RowTarget::Value(clean), RowTarget::Value(seen)) = (clean.target, seen.target) else {
             panic!("classes")
         };
         assert_eq!(seen, -clean);
@@ -170,7 +170,8 @@ fn values_are_negated() {
 fn half_of_the_features_of_a_share_zeta_are_missing() {
     let stream = stream(&config(Corruption::MissingValues, AsPublished::Paper));
     let pairs = beside(&stream, 9);
-    let zeros = |row: &Row| row.features.iter().filter(|feature| **feature == 0.0).count() as f64 / 144.0;
+    let zeros =
+        |row: &LabelledRow| row.features.iter().filter(|feature| **feature == 0.0).count() as f64 / 144.0;
     let hit: Vec<f64> = pairs.iter().map(|(_, seen)| zeros(seen)).filter(|zeros| *zeros > 0.0).collect();
     assert!((hit.len() as f64 / 600.0 - 0.9).abs() < 0.04, "{}", hit.len());
     assert!((hit.iter().sum::<f64>() / hit.len() as f64 - 0.5).abs() < 0.01);
@@ -210,7 +211,7 @@ fn nodes_see_from_all_classes_down_to_two() {
         .map(|node| {
             let rows = (1..=21).flat_map(|round| stream.rows(node, round));
             let mut classes: Vec<u32> =
-                rows.map(|row| if let Target::Class(class) = row.target { class } else { 99 }).collect();
+                rows.map(|row| if let RowTarget::Class(class) = row.target { class } else { 99 }).collect();
             classes.sort_unstable();
             classes.dedup();
             classes.len()
@@ -313,7 +314,7 @@ fn noise_comes_from_the_seed_too() {
 fn the_clean_union_is_what_all_nodes_would_see_without_noise() {
     let stream = stream(&config(Corruption::None, AsPublished::Paper));
     let clean = stream.clean(5);
-    let rows: Vec<Row> = (0..10).flat_map(|node| stream.rows(node, 5)).collect();
+    let rows: Vec<LabelledRow> = (0..10).flat_map(|node| stream.rows(node, 5)).collect();
     assert_eq!(clean.batch.shape, [60, 144]);
     assert_eq!(clean.batch.inputs, rows.iter().flat_map(|row| row.features.clone()).collect::<Vec<_>>());
     assert!(clean.scales.is_empty());
@@ -406,13 +407,13 @@ fn what_cannot_be_is_refused() {
 
 #[test]
 fn a_node_reads_round_by_round_until_the_end() {
-    use evenhand_node::reading::Intake;
+    use evenhand_node::reading::InputBatch;
     use evenhand_node::source::{Source, SourceError};
 
     let stream = Arc::new(stream(&config(Corruption::FeatureNoise, AsPublished::Paper)));
     let mut source = NodeStream::new(stream.clone(), 4);
-    assert_eq!(source.read(1).unwrap(), Intake::Rows(stream.rows(4, 1)));
-    assert_eq!(source.read(2).unwrap(), Intake::Rows([stream.rows(4, 2), stream.rows(4, 3)].concat()));
+    assert_eq!(source.read(1).unwrap(), InputBatch::Rows(stream.rows(4, 1)));
+    assert_eq!(source.read(2).unwrap(), InputBatch::Rows([stream.rows(4, 2), stream.rows(4, 3)].concat()));
     assert_eq!(source.read(1000).unwrap().len(), 97 * 6);
     assert!(matches!(source.read(1), Err(SourceError::Ended)));
 }

@@ -6,7 +6,7 @@ use evenhand_coordinator::shell::ShellError;
 use evenhand_federation::{FailureCause, RuleError};
 use evenhand_link::{BrokerError, LinkError};
 use evenhand_models::ModelError;
-use evenhand_node::config::ConfigError;
+use evenhand_node::config::NodeConfigError;
 use evenhand_node::shell::NodeError;
 use evenhand_program::exit::Exit;
 use evenhand_protocol::identity::NameError;
@@ -63,7 +63,7 @@ pub enum SimulationError {
     Rules(#[from] RuleError),
     /// The configuration is not that of a node.
     #[error(transparent)]
-    Node(#[from] ConfigError),
+    Node(#[from] NodeConfigError),
     /// A name is not allowed in topics.
     #[error(transparent)]
     Name(#[from] NameError),

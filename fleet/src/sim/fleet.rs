@@ -1,10 +1,10 @@
 //! A fleet of simulated households before it runs; both transports run the same federation and the same nodes.
 
 use evenhand_federation::{InitialModel, Rules};
-use evenhand_node::config::{BrokerSection, Config, NodeSection, Pace, PaceSection, SourceSection};
-use evenhand_node::core::Settings;
-use evenhand_node::source::household::HouseholdSettings;
-use evenhand_node::window::SeriesSettings;
+use evenhand_node::config::{BrokerLinkConfig, MemberConfig, NodeConfig, Pace, PaceConfig, SourceConfig};
+use evenhand_node::core::NodeSettings;
+use evenhand_node::source::household::HouseholdConfig;
+use evenhand_node::window::SeriesConfig;
 use evenhand_program::log::{LogConfig, LogLevel};
 use evenhand_protocol::identity::NodeId;
 
@@ -20,7 +20,7 @@ pub struct HouseholdFleet {
     /// The nodes, in the order of their names.
     pub nodes: Vec<HouseholdNode>,
     /// The window that makes samples of readings.
-    pub series: SeriesSettings,
+    pub series: SeriesConfig,
     /// New readings of every node in every round.
     pub readings_a_round: usize,
 }
@@ -31,31 +31,31 @@ pub struct HouseholdNode {
     /// The node's name.
     pub id: NodeId,
     /// The household and the noise of its meter.
-    pub household: HouseholdSettings,
+    pub household: HouseholdConfig,
 }
 
 impl HouseholdFleet {
     /// The settings of a node's core.
-    pub(super) fn node_settings(&self, node: &HouseholdNode) -> Result<Settings, SimulationError> {
+    pub(super) fn node_settings(&self, node: &HouseholdNode) -> Result<NodeSettings, SimulationError> {
         Ok(self.node_config(node, "mqtt://127.0.0.1", false).settings()?)
     }
 
     /// The configuration file of one node, as a value.
-    pub fn node_config(&self, node: &HouseholdNode, broker_url: &str, forecasts: bool) -> Config {
+    pub fn node_config(&self, node: &HouseholdNode, broker_url: &str, forecasts: bool) -> NodeConfig {
         let (id, federation) = (node.id.clone(), self.rules.federation.name.clone());
-        let source = SourceSection::Household(node.household.clone());
-        Config {
-            node: NodeSection {
+        let source = SourceConfig::Household(node.household.clone());
+        NodeConfig {
+            node: MemberConfig {
                 forecasts,
                 parameters_max: self.blueprint.weights.len(),
                 seed: node.household.seed,
-                ..NodeSection::new(id.clone(), federation.clone())
+                ..MemberConfig::new(id.clone(), federation.clone())
             },
-            broker: BrokerSection { url: broker_url.to_owned(), ..Default::default() },
+            broker: BrokerLinkConfig { url: broker_url.to_owned(), ..Default::default() },
             window: self.series.clone(),
-            pace: PaceSection { by: Pace::Rounds, readings_per_round: self.readings_a_round, speed: 1.0 },
+            pace: PaceConfig { by: Pace::Rounds, readings_per_round: self.readings_a_round, speed: 1.0 },
             log: LogConfig { level: LogLevel::Warn, ..Default::default() },
-            ..Config::new(id, federation, source)
+            ..NodeConfig::new(id, federation, source)
         }
     }
 }

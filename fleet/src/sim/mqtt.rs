@@ -10,8 +10,8 @@ use evenhand_coordinator::shell::{ConnectionOptions, Coordinator};
 use evenhand_federation::{Command, Federation};
 use evenhand_link::{Broker, Link, LinkOptions};
 use evenhand_models::LoadOptions;
-use evenhand_node::library::Library;
-use evenhand_node::shell::{self, Workshop};
+use evenhand_node::model_cache::ModelCache;
+use evenhand_node::shell::{self, TrainingPool};
 use evenhand_protocol::message::Phase;
 use evenhand_protocol::topic::{self, Channel};
 use tokio::sync::{mpsc, watch};
@@ -126,26 +126,27 @@ async fn clear_broker(fleet: &HouseholdFleet, url: &str) {
 /// All nodes: tasks of this process, or tasks that each supervise a process.
 struct Nodes {
     /// The training pool that nodes of this process share.
-    workshop: Arc<Workshop>,
+    pool: Arc<TrainingPool>,
     stop: watch::Sender<bool>,
-    /// Each ends with the time it trained outside the workshop.
+    /// Each ends with the time it trained outside the pool.
     tasks: JoinSet<Result<Duration, SimulationError>>,
 }
 
 impl Nodes {
     fn start(fleet: &HouseholdFleet, url: &str, options: &MqttRunOptions) -> Self {
         let threads = thread::available_parallelism().map_or(1, NonZero::get);
-        let workshop = Arc::new(Workshop::new(Arc::new(Library::new(None, LoadOptions::default())), threads));
-        let mut nodes = Self { workshop, stop: watch::Sender::new(false), tasks: JoinSet::new() };
+        let pool =
+            Arc::new(TrainingPool::new(Arc::new(ModelCache::new(None, LoadOptions::default())), threads));
+        let mut nodes = Self { pool, stop: watch::Sender::new(false), tasks: JoinSet::new() };
         for node in &fleet.nodes {
             let config = fleet.node_config(node, url, true);
             let stop = nodes.stop.subscribe();
             if options.processes {
                 nodes.tasks.spawn(process::run(config, stop));
             } else {
-                let workshop = Arc::clone(&nodes.workshop);
+                let pool = Arc::clone(&nodes.pool);
                 nodes.tasks.spawn(async move {
-                    shell::run(&config, workshop, stop).await?;
+                    shell::run(&config, pool, stop).await?;
                     Ok(Duration::ZERO)
                 });
             }
@@ -166,7 +167,7 @@ impl Nodes {
     /// Has all nodes leave and waits for them; returns the time all of them spent in training.
     async fn stop(mut self) -> Duration {
         self.stop.send_replace(true);
-        let mut training = self.workshop.training();
+        let mut training = self.pool.training();
         let gone = async {
             while let Some(ended) = self.tasks.join_next().await {
                 training += ended.ok().and_then(Result::ok).unwrap_or_default();

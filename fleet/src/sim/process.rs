@@ -11,9 +11,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use evenhand_models::LoadOptions;
-use evenhand_node::config::Config;
-use evenhand_node::library::Library;
-use evenhand_node::shell::{self, Stop, Workshop};
+use evenhand_node::config::NodeConfig;
+use evenhand_node::model_cache::ModelCache;
+use evenhand_node::shell::{self, Stop, TrainingPool};
 use tokio::io::AsyncReadExt;
 use tokio::process::{Child, Command};
 use tokio::sync::watch;
@@ -25,7 +25,7 @@ use super::SimulationError;
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// Starts a node's process, supervises it, and ends it at `stop`; returns the time it spent in training.
-pub(super) async fn run(config: Config, mut stop: Stop) -> Result<Duration, SimulationError> {
+pub(super) async fn run(config: NodeConfig, mut stop: Stop) -> Result<Duration, SimulationError> {
     let id = config.node.id.clone();
     let failed =
         |cause: std::io::Error| SimulationError::Process { node: id.to_string(), cause: cause.to_string() };
@@ -50,7 +50,7 @@ pub(super) async fn run(config: Config, mut stop: Stop) -> Result<Duration, Simu
 }
 
 /// The process, and its configuration, which must live as long.
-fn start(config: &Config) -> std::io::Result<(Child, tempfile::NamedTempFile)> {
+fn start(config: &NodeConfig) -> std::io::Result<(Child, tempfile::NamedTempFile)> {
     let text = toml::to_string(config).map_err(std::io::Error::other)?;
     let mut file = tempfile::Builder::new().prefix("evenhand-node-").suffix(".toml").tempfile()?;
     file.write_all(text.as_bytes())?;
@@ -70,19 +70,19 @@ fn start(config: &Config) -> std::io::Result<(Child, tempfile::NamedTempFile)> {
 
 /// Runs the node of a configuration file until standard input closes; prints the seconds it spent in training.
 pub fn main(config: &Path) -> Result<(), SimulationError> {
-    let config = Config::load(config)?;
+    let config = NodeConfig::load(config)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(SimulationError::Runtime)?;
-    let workshop = Arc::new(Workshop::new(Arc::new(Library::new(None, LoadOptions::default())), 1));
-    let training = Arc::clone(&workshop);
+    let pool = Arc::new(TrainingPool::new(Arc::new(ModelCache::new(None, LoadOptions::default())), 1));
+    let training = Arc::clone(&pool);
     let stop = watch::Sender::new(false);
     let stopped = stop.subscribe();
     std::thread::spawn(move || {
         let _closed = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
         stop.send_replace(true);
     });
-    runtime.block_on(shell::run(&config, workshop, stopped))?;
+    runtime.block_on(shell::run(&config, pool, stopped))?;
     writeln!(std::io::stdout(), "{}", training.training().as_secs_f64()).map_err(SimulationError::Output)
 }

@@ -1,67 +1,52 @@
-//! Where a broker is, and who the node is to it.
+//! The `[broker]` section: address, credentials and certificates.
 
 use std::path::PathBuf;
 
 use evenhand_link::{Broker, Tls, TlsFiles};
 use evenhand_protocol::chunk;
 use evenhand_protocol::identity::NodeId;
-use serde::{Deserialize, Serialize};
 
-use super::{ConfigError, secret};
+use super::section::{Check, section};
+use super::{NodeConfig, NodeConfigError, secret};
 
-/// Where the broker is, and who the node is to it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct BrokerSection {
-    /// `mqtt://HOST:PORT`, or `mqtts://HOST:PORT` with TLS.
-    pub url: String,
-    /// User name; an empty one for none. To the federation's broker a node gives its own name if this is absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub username: Option<String>,
-    /// A file whose content is the password.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub password_file: Option<PathBuf>,
-    /// The environment variable that holds the password.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub password_env: Option<String>,
-    /// Certificates of the authorities to trust; the system's if absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ca_file: Option<PathBuf>,
-    /// The node's own certificate.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub certificate_file: Option<PathBuf>,
-    /// The private key of the certificate.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub key_file: Option<PathBuf>,
-    /// The largest MQTT payload the node sends.
-    pub payload_bytes_max: usize,
-    /// How often the node shows that it lives.
-    pub keep_alive_s: u16,
-}
-
-impl Default for BrokerSection {
-    fn default() -> Self {
-        Self {
-            url: "mqtt://127.0.0.1:1883".into(),
-            username: None,
-            password_file: None,
-            password_env: None,
-            ca_file: None,
-            certificate_file: None,
-            key_file: None,
-            payload_bytes_max: chunk::PAYLOAD_BYTES_MAX,
-            keep_alive_s: 30,
-        }
+section! {
+    /// The `[broker]` section: address, credentials and certificates.
+    pub struct BrokerLinkConfig {
+        /// mqtt://HOST:PORT, or mqtts://HOST:PORT with TLS; the members of a cluster as HOST:PORT,HOST:PORT,….
+        pub url: String = "mqtt://127.0.0.1:1883".into(),
+        /// User name, "" for none; to the federation's broker by default the node's name.
+        pub username: Option<String> = None => "\"meter-1\"",
+        /// A file that contains the password.
+        pub password_file: Option<PathBuf> = None => "\"/etc/evenhand/password\"",
+        /// An environment variable that contains the password.
+        pub password_env: Option<String> = None => "\"EVENHAND_PASSWORD\"",
+        /// TLS: certificates of the trusted authorities (default: the system's).
+        pub ca_file: Option<PathBuf> = None => "\"/etc/evenhand/ca.pem\"",
+        /// TLS: the node's certificate, for brokers that require one.
+        pub certificate_file: Option<PathBuf> = None => "\"/etc/evenhand/node.pem\"",
+        /// TLS: the private key of the certificate.
+        pub key_file: Option<PathBuf> = None => "\"/etc/evenhand/node.key\"",
+        /// The largest MQTT payload the node sends; some brokers refuse 128 KiB.
+        pub payload_bytes_max: usize = chunk::PAYLOAD_BYTES_MAX,
+        /// Interval of MQTT keep-alive messages.
+        pub keep_alive_s: u16 = 30,
     }
 }
 
-impl BrokerSection {
-    /// The address with its credentials, and the certificates; reads their files. `own` is who the client is if
-    /// neither the address nor a user name says it.
-    pub fn resolve(&self, own: Option<&NodeId>) -> Result<(Broker, Option<Tls>), ConfigError> {
+impl Check for BrokerLinkConfig {
+    fn check(&self, name: &str, whole: &NodeConfig) -> Result<(), NodeConfigError> {
+        // Only the federation's broker knows the node by its name.
+        self.check_as(name, (name == "broker").then_some(&whole.node.id))
+    }
+}
+
+impl BrokerLinkConfig {
+    /// The address with its credentials, and the certificates; reads their files. `default_user` is the user name if
+    /// neither the address nor `username` has one.
+    pub fn resolve(&self, default_user: Option<&NodeId>) -> Result<(Broker, Option<Tls>), NodeConfigError> {
         let mut broker = Broker::parse(&self.url)?;
-        let own = own.filter(|_| broker.user().is_none()).map(NodeId::as_str);
-        if let Some(username) = self.username.as_deref().or(own).filter(|name| !name.is_empty()) {
+        let default_user = default_user.filter(|_| broker.user().is_none()).map(NodeId::as_str);
+        if let Some(username) = self.username.as_deref().or(default_user).filter(|name| !name.is_empty()) {
             let password = secret::read(self.password_file.as_deref(), self.password_env.as_deref())?;
             broker = broker.with_credentials(username, password.unwrap_or_default());
         }
@@ -74,18 +59,17 @@ impl BrokerSection {
         Ok((broker, tls))
     }
 
-    /// Whether the values make sense together; `name` is that of the section, `own` as in [`Self::resolve`].
-    pub(super) fn check(&self, name: &str, own: Option<&NodeId>) -> Result<(), ConfigError> {
+    fn check_as(&self, name: &str, default_user: Option<&NodeId>) -> Result<(), NodeConfigError> {
         let broker = Broker::parse(&self.url)?;
-        let named = match self.username.as_deref() {
+        let has_user = match self.username.as_deref() {
             Some(username) => !username.is_empty(),
-            None => own.is_some() && broker.user().is_none(),
+            None => default_user.is_some() && broker.user().is_none(),
         };
         let password = self.password_file.is_some() || self.password_env.is_some();
         let certificates = [&self.ca_file, &self.certificate_file, &self.key_file];
         let wrong = if self.password_file.is_some() && self.password_env.is_some() {
             "password_file and password_env exclude each other; keep one"
-        } else if password && !named {
+        } else if password && !has_user {
             "a password needs a username beside it"
         } else if !broker.encrypted() && certificates.iter().any(|file| file.is_some()) {
             "certificates are of use with mqtts:// only; change the url, or remove them"
@@ -94,6 +78,6 @@ impl BrokerSection {
         } else {
             return Ok(());
         };
-        Err(ConfigError::Value(format!("{name}: {wrong}")))
+        Err(NodeConfigError::Value(format!("{name}: {wrong}")))
     }
 }

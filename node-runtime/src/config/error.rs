@@ -1,19 +1,19 @@
-//! What is wrong with a configuration, said so that it can be put right.
+//! Errors of a configuration, with the remedy.
 
 use std::path::PathBuf;
 
 use evenhand_link::{BrokerError, TlsError};
 use evenhand_program::config::TomlError;
 
-/// Why a configuration cannot be used.
+/// Reason why a configuration cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub enum ConfigError {
+pub enum NodeConfigError {
     /// A file cannot be read.
     #[error("cannot read {}: {cause}", path.display())]
     File {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         cause: std::io::Error,
     },
     /// The text is no TOML, or has unknown or missing keys.
@@ -28,13 +28,13 @@ pub enum ConfigError {
         /// The source.
         kind: &'static str,
     },
-    /// A value makes no sense.
+    /// A value is out of range, or contradicts another.
     #[error("{0}")]
     Value(String),
-    /// A variable of the environment is missing.
-    #[error("the environment has no variable {0:?}; set it, or name a file instead")]
+    /// An environment variable is missing.
+    #[error("environment variable {0:?} is not set; set it, or name a file instead")]
     Environment(String),
-    /// The broker's address is none.
+    /// The broker's address is malformed.
     #[error("url of a broker: {0}")]
     Broker(#[from] BrokerError),
     /// The certificates cannot be used.
@@ -43,5 +43,5 @@ pub enum ConfigError {
 }
 
 fn built() -> String {
-    super::SourceSection::kinds().collect::<Vec<_>>().join(", ")
+    super::SourceConfig::kinds().collect::<Vec<_>>().join(", ")
 }

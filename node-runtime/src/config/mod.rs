@@ -1,76 +1,125 @@
-//! The configuration file of a node.
+//! The configuration file of a node: one file a section, sections listed once.
 
 mod broker;
 mod error;
-mod node;
+mod log;
+mod member;
+mod metrics;
+mod owner;
+mod pace;
+mod rows;
 mod secret;
-mod source;
-mod watch;
+pub(crate) mod section;
+mod window;
 
 use std::path::Path;
 use std::time::Duration;
 
 use evenhand_link::LinkOptions;
 use evenhand_models::LoadOptions;
-use evenhand_program::config;
-use evenhand_program::log::LogConfig;
+pub use evenhand_program::log::{LogConfig, LogFormat, LogLevel};
 use evenhand_protocol::identity::{Digest, FederationId, NodeId};
 use evenhand_protocol::limits::MessageLimits;
 use serde::{Deserialize, Serialize};
 
-pub use broker::BrokerSection;
-pub use error::ConfigError;
-pub use node::NodeSection;
-pub use source::{Pace, PaceSection, SourceSection};
-pub use watch::{MetricsSection, OwnerSection};
+pub use broker::BrokerLinkConfig;
+pub use error::NodeConfigError;
+pub use member::MemberConfig;
+pub use metrics::MetricsConfig;
+pub use owner::OwnerConfig;
+pub use pace::{Pace, PaceConfig};
+pub use rows::RowsConfig;
+pub use window::{MeterQuantity, SeriesConfig};
 
-use crate::core::Settings;
-use crate::window::{RowSettings, SeriesSettings, WindowSettings};
+use self::section::Section;
+use crate::core::NodeSettings;
+pub use crate::source::SourceConfig;
+use crate::window::WindowSettings;
 
-/// The default configuration with an explanation of every key; `evenhand-node print-config` prints it.
-pub const DEFAULT: &str = include_str!("default.toml");
+/// The list of sections: the type of the whole file, its default text and its check.
+macro_rules! sections {
+    ($($(#[doc = $about:literal])+ $(#[serde($($serde:tt)+)])? $name:ident: $type:ty,)+) => {
+        /// The configuration file of one node, as written.
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        pub struct NodeConfig {
+            $($(#[doc = $about])+ $(#[serde($($serde)+)])? pub $name: $type,)+
+        }
 
-/// All there is to say about one node.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Config {
-    /// Who the node is.
-    pub node: NodeSection,
-    /// Where its broker is.
-    #[serde(default)]
-    pub broker: BrokerSection,
-    /// How readings become samples.
-    #[serde(default)]
-    pub window: SeriesSettings,
-    /// How labelled rows become samples; instead of `window`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rows: Option<RowSettings>,
-    /// Where its readings come from.
-    pub source: SourceSection,
-    /// When they come.
-    #[serde(default)]
-    pub pace: PaceSection,
-    /// What it tells its owner, on a broker at home; nothing if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub owner: Option<OwnerSection>,
-    /// Where Prometheus may ask; nowhere if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub metrics: Option<MetricsSection>,
-    /// What it writes about itself.
-    #[serde(default)]
-    pub log: LogConfig,
+        impl NodeConfig {
+            /// The default configuration with an explanation of every key; `evenhand-node print-config` prints it.
+            pub fn default_text() -> String {
+                let sections = [$(<$type as Section>::document(stringify!($name))),+];
+                format!("{PREAMBLE}\n{}", sections.join("\n"))
+            }
+
+            /// The first value that cannot be used, with the remedy. The files that are named are not opened.
+            pub fn check(&self) -> Result<(), NodeConfigError> {
+                $(self.$name.check(stringify!($name), self)?;)+
+                Ok(())
+            }
+
+            /// Section and name of the first required key that the text lacks.
+            fn missing_key(text: &toml::Table) -> Option<(&'static str, &'static str)> {
+                let lacks = |section: &str, key: &str| {
+                    text.get(section).and_then(|section| section.get(key)).is_none()
+                };
+                $(
+                    if let Some(key) =
+                        <$type as Section>::required().into_iter().find(|key| lacks(stringify!($name), key))
+                    {
+                        return Some((stringify!($name), key));
+                    }
+                )+
+                None
+            }
+        }
+    };
 }
 
-impl Config {
+sections! {
+    /// Name, federation, token and limits.
+    node: MemberConfig,
+    /// The federation's broker.
+    #[serde(default)]
+    broker: BrokerLinkConfig,
+    /// Rules by which readings become samples.
+    #[serde(default)]
+    window: SeriesConfig,
+    /// Labelled rows instead of a series.
+    #[serde(default)]
+    rows: Option<RowsConfig>,
+    /// The source of readings.
+    source: SourceConfig,
+    /// Times at which readings arrive.
+    #[serde(default)]
+    pace: PaceConfig,
+    /// Forecasts and standing for the owner.
+    #[serde(default)]
+    owner: Option<OwnerConfig>,
+    /// Metrics for Prometheus.
+    #[serde(default)]
+    metrics: Option<MetricsConfig>,
+    /// Log lines on stderr.
+    #[serde(default)]
+    log: LogConfig,
+}
+
+const PREAMBLE: &str = "\
+## The configuration of an Evenhand node.
+## Lines with ## explain; lines with # show the default, or an example where there is none.
+";
+
+impl NodeConfig {
     /// The default configuration of a node with this source.
-    pub fn new(id: NodeId, federation: FederationId, source: SourceSection) -> Self {
+    pub fn new(id: NodeId, federation: FederationId, source: SourceConfig) -> Self {
         Self {
-            node: NodeSection::new(id, federation),
-            broker: BrokerSection::default(),
-            window: SeriesSettings::default(),
+            node: MemberConfig::new(id, federation),
+            broker: BrokerLinkConfig::default(),
+            window: SeriesConfig::default(),
             rows: None,
             source,
-            pace: PaceSection::default(),
+            pace: PaceConfig::default(),
             owner: None,
             metrics: None,
             log: LogConfig::default(),
@@ -78,51 +127,42 @@ impl Config {
     }
 
     /// Reads and checks a file.
-    pub fn load(path: &Path) -> Result<Self, ConfigError> {
-        let text =
-            std::fs::read_to_string(path).map_err(|cause| ConfigError::File { path: path.into(), cause })?;
+    pub fn load(path: &Path) -> Result<Self, NodeConfigError> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|cause| NodeConfigError::File { path: path.into(), cause })?;
         Self::parse(&text)
     }
 
     /// Reads and checks a text.
-    pub fn parse(text: &str) -> Result<Self, ConfigError> {
-        let config: Config =
-            config::parse(text).map_err(|error| match SourceSection::missing_kind(text) {
-                Some(kind) => ConfigError::Feature { kind },
+    pub fn parse(text: &str) -> Result<Self, NodeConfigError> {
+        let config: NodeConfig = evenhand_program::config::parse(text).map_err(|error| {
+            match SourceConfig::missing_kind(text) {
+                Some(kind) => NodeConfigError::Feature { kind },
                 None => error.into(),
-            })?;
+            }
+        })?;
+        if let Some((section, key)) = text.parse().ok().and_then(|table| Self::missing_key(&table)) {
+            let sentence =
+                format!("{section}.{key} is missing; see evenhand-node print-config for an example");
+            return Err(NodeConfigError::Value(sentence));
+        }
         config.check()?;
         Ok(config)
     }
 
-    /// Whether the values make sense together. The files they name are not opened.
-    pub fn check(&self) -> Result<(), ConfigError> {
-        self.window.check().map_err(ConfigError::Value)?;
-        if let Some(rows) = &self.rows {
-            rows.check().map_err(ConfigError::Value)?;
-        }
-        self.pace.check()?;
-        self.source.check(&self.pace, self.rows.is_some())?;
-        self.node.check()?;
-        if let Some(owner) = &self.owner {
-            owner.check()?;
-        }
-        self.broker.check("broker", Some(&self.node.id))
-    }
-
-    /// Reads everything that the configuration names and a node needs at its start.
-    pub fn resolve(&self) -> Result<(), ConfigError> {
+    /// Reads all files and environment variables that the configuration names.
+    pub fn resolve(&self) -> Result<(), NodeConfigError> {
         self.settings()?;
         self.link_options()?;
-        for broker in self.owner.iter().map(|owner| &owner.broker).chain(self.source.broker()) {
+        for broker in self.owner.iter().map(|owner| &owner.broker).chain(self.source.kind().broker()) {
             broker.resolve(None)?;
         }
         Ok(())
     }
 
-    /// What the core needs to know.
-    pub fn settings(&self) -> Result<Settings, ConfigError> {
-        Ok(Settings {
+    /// The validated settings of the core.
+    pub fn settings(&self) -> Result<NodeSettings, NodeConfigError> {
+        Ok(NodeSettings {
             federation: self.node.federation.clone(),
             token: self.node.resolve_token()?,
             software: concat!("evenhand-node ", env!("CARGO_PKG_VERSION")).into(),
@@ -137,15 +177,16 @@ impl Config {
         })
     }
 
-    /// With random streams of its own: nodes whose owners set no seed must not round and draw alike.
-    pub fn with_own_streams(mut self) -> Self {
+    /// The configuration with a seed that depends on the node's name: nodes whose owners set no seed must not round and draw
+    /// alike.
+    pub fn with_derived_seed(mut self) -> Self {
         let name = format!("{}/{}/{}", self.node.federation, self.node.id, self.node.seed);
         let Digest(digest) = Digest::of(name.as_bytes());
         self.node.seed = u64::from_le_bytes(std::array::from_fn(|at| digest[at]));
         self
     }
 
-    /// What a model may ask for.
+    /// Limits for models.
     pub fn load_options(&self) -> LoadOptions {
         let limits = evenhand_models::ModelLimits {
             activation_bytes_max: self.node.memory_bytes_max,
@@ -156,8 +197,8 @@ impl Config {
         LoadOptions { limits, trainable: None }
     }
 
-    /// How to reach the broker; reads the files with passwords and certificates.
-    pub fn link_options(&self) -> Result<LinkOptions, ConfigError> {
+    /// Options of the link to the broker; reads the files with passwords and certificates.
+    pub fn link_options(&self) -> Result<LinkOptions, NodeConfigError> {
         let section = &self.broker;
         let (broker, tls) = section.resolve(Some(&self.node.id))?;
         let client_id = format!("evenhand-{}-{}", self.node.federation, self.node.id);
@@ -167,7 +208,7 @@ impl Config {
             payload_bytes_max: section.payload_bytes_max,
             limits: MessageLimits {
                 message_bytes_max,
-                // A model that is too large must be understood to be declined; the length of a message bounds it.
+                // A model that is too large must be decoded to be declined; the length of a message bounds it.
                 parameters_max: message_bytes_max / size_of::<f32>(),
                 incomplete_bytes_max: message_bytes_max.saturating_mul(2),
                 ..MessageLimits::default()

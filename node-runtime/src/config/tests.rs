@@ -10,19 +10,19 @@ const MINIMAL: &str = "[node]\nid = \"m1\"\nfederation = \"town\"\n[source]\nkin
 const CSV: &str = "[node]\nid = \"m1\"\nfederation = \"town\"\n[source]\nkind = \"csv\"\npath = \"a.csv\"\n";
 
 fn error(text: &str) -> String {
-    Config::parse(text).unwrap_err().to_string()
+    NodeConfig::parse(text).unwrap_err().to_string()
 }
 
 fn uncommented() -> String {
-    config::uncommented(DEFAULT)
+    evenhand_program::config::uncommented(&NodeConfig::default_text())
 }
 
 #[test]
 fn the_printed_default_parses_and_says_the_truth() {
-    let printed = Config::parse(DEFAULT).unwrap();
-    let minimal = Config::parse(&MINIMAL.replace("m1", "meter-1").replace("town", "home")).unwrap();
+    let printed = NodeConfig::parse(&NodeConfig::default_text()).unwrap();
+    let minimal = NodeConfig::parse(&MINIMAL.replace("m1", "meter-1").replace("town", "home")).unwrap();
     assert_eq!(printed, minimal);
-    let mut shown: Config = toml::from_str(&uncommented()).unwrap();
+    let mut shown: NodeConfig = toml::from_str(&uncommented()).unwrap();
     let (node, broker) = (&mut shown.node, &mut shown.broker);
     let tokens = (node.token.take(), node.token_file.take(), node.token_env.take());
     let examples = (node.state_folder.take(), broker.username.take());
@@ -40,15 +40,16 @@ fn the_printed_default_parses_and_says_the_truth() {
 #[test]
 fn optional_sections_are_documented() {
     let mut sections = Vec::new();
+    let printed = NodeConfig::default_text();
     for name in ["owner", "metrics", "rows"] {
-        let block = DEFAULT.split("\n\n").find(|block| block.contains(&format!("\n## [{name}]"))).unwrap();
-        let keep = |line: &&str| !line.starts_with("## For") && !line.starts_with("## What");
+        let block = printed.split("\n\n").find(|block| block.contains(&format!("\n## [{name}]"))).unwrap();
+        let keep = |line: &&str| line.contains(" = ") || line.starts_with("## [");
         let lines = block.lines().filter(keep).map(|line| line.trim_start_matches("## ").to_owned() + "\n");
         sections.push(lines.collect::<String>());
     }
     let text = format!("{MINIMAL}{}", sections.concat());
-    let config: Config = toml::from_str(&text).unwrap();
-    assert_eq!(config.owner, Some(OwnerSection::default()));
+    let config: NodeConfig = toml::from_str(&text).unwrap();
+    assert_eq!(config.owner, Some(OwnerConfig::default()));
     let (shown, known) = (text.parse::<toml::Table>().unwrap(), toml::Table::try_from(&config).unwrap());
     for section in ["metrics", "rows"] {
         let keys =
@@ -60,7 +61,7 @@ fn optional_sections_are_documented() {
 #[test]
 fn every_key_is_documented() {
     let documented: toml::Table = uncommented().parse().unwrap();
-    let known = toml::Table::try_from(Config::parse(MINIMAL).unwrap()).unwrap();
+    let known = toml::Table::try_from(NodeConfig::parse(MINIMAL).unwrap()).unwrap();
     for (section, keys) in known {
         for key in keys.as_table().unwrap().keys() {
             assert!(documented[&section].get(key).is_some(), "{section}.{key}");
@@ -71,11 +72,12 @@ fn every_key_is_documented() {
 #[test]
 fn every_key_of_every_source_is_documented() {
     let mut kinds = Vec::new();
-    for block in DEFAULT.split("\n\n").filter(|block| block.starts_with("## [source]")) {
+    for block in NodeConfig::default_text().split("\n\n").filter(|block| block.starts_with("## [source]")) {
         let text: String =
             block.lines().map(|line| line.trim_start_matches("## ").to_owned() + "\n").collect();
         let shown: toml::Table = text.parse().unwrap();
-        let config = Config::parse(&format!("[node]\nid = \"m1\"\nfederation = \"town\"\n{text}")).unwrap();
+        let config =
+            NodeConfig::parse(&format!("[node]\nid = \"m1\"\nfederation = \"town\"\n{text}")).unwrap();
         let known = toml::Table::try_from(&config).unwrap();
         let keys =
             |table: &toml::Table| table["source"].as_table().unwrap().keys().cloned().collect::<Vec<_>>();
@@ -137,7 +139,7 @@ fn secrets_come_from_files_or_the_environment() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("secret");
     std::fs::write(&path, "s3cret\n").unwrap();
-    let mut config = Config::parse(MINIMAL).unwrap();
+    let mut config = NodeConfig::parse(MINIMAL).unwrap();
     config.node.token_file = Some(path);
     assert_eq!(config.settings().unwrap().token.as_deref(), Some("s3cret"));
     config.node.token_file = Some(folder.path().join("missing"));
@@ -150,9 +152,9 @@ fn secrets_come_from_files_or_the_environment() {
 }
 
 #[test]
-fn to_the_federations_broker_a_node_gives_its_own_name_unless_it_is_told_another() {
+fn the_federations_broker_gets_the_nodes_name_unless_another_is_configured() {
     let user = |broker: &str| {
-        let config = Config::parse(&format!("{MINIMAL}[broker]\n{broker}")).unwrap();
+        let config = NodeConfig::parse(&format!("{MINIMAL}[broker]\n{broker}")).unwrap();
         config.link_options().unwrap().broker.user().map(str::to_owned)
     };
     assert_eq!(user("").as_deref(), Some("m1"));
@@ -160,7 +162,7 @@ fn to_the_federations_broker_a_node_gives_its_own_name_unless_it_is_told_another
     assert_eq!(user("username = \"\""), None);
     assert_eq!(user("url = \"mqtt://a:b@h\"").as_deref(), Some("a"));
     assert_eq!(user("url = \"mqtt://a:b@h\"\nusername = \"u\"").as_deref(), Some("u"));
-    let owner = Config::parse(&format!("{MINIMAL}[owner]\n")).unwrap().owner.unwrap();
+    let owner = NodeConfig::parse(&format!("{MINIMAL}[owner]\n")).unwrap().owner.unwrap();
     assert_eq!(owner.broker.resolve(None).unwrap().0.user(), None, "the broker at home knows no node");
 }
 
@@ -171,8 +173,8 @@ proptest! {
         damaged: prop::sample::Index,
         damage in "[0-9a-z\"=.\\[-]|\\PC",
     ) {
-        let _ = Config::parse(&text);
-        let whole = Config::parse(DEFAULT).unwrap();
+        let _ = NodeConfig::parse(&text);
+        let whole = NodeConfig::parse(&NodeConfig::default_text()).unwrap();
         let keys: Vec<String> = toml::Table::try_from(&whole).unwrap().into_iter().flat_map(|(section, keys)| {
             let keys = keys.as_table().unwrap().keys().cloned().collect::<Vec<_>>();
             keys.into_iter().chain([section])
@@ -180,9 +182,9 @@ proptest! {
         let mut characters: Vec<String> = toml::to_string(&whole).unwrap().chars().map(String::from).collect();
         let damaged = damaged.index(characters.len());
         characters[damaged] = damage;
-        match Config::parse(&characters.concat()) {
+        match NodeConfig::parse(&characters.concat()) {
             Ok(_) => {}
-            Err(ConfigError::Syntax(TomlError { message, .. })) => {
+            Err(NodeConfigError::Syntax(TomlError { message, .. })) => {
                 prop_assert!(message.starts_with("TOML parse error at line "), "{message}");
             }
             Err(error) => {
@@ -195,11 +197,11 @@ proptest! {
 }
 
 #[test]
-fn nodes_without_a_seed_have_streams_of_their_own() {
+fn nodes_without_a_seed_have_different_seeds() {
     let seed = |id: &str, seed: u64| {
-        let mut config = Config::parse(&MINIMAL.replace("m1", id)).unwrap();
+        let mut config = NodeConfig::parse(&MINIMAL.replace("m1", id)).unwrap();
         config.node.seed = seed;
-        config.with_own_streams().settings().unwrap().seed
+        config.with_derived_seed().settings().unwrap().seed
     };
     assert_eq!(seed("m1", 0), seed("m1", 0), "the same after every start");
     let seeds = std::collections::BTreeSet::from([seed("m1", 0), seed("m2", 0), seed("m1", 1), 0]);

@@ -1,80 +1,81 @@
-//! What a node wants done.
+//! Effects of the state machine.
 
 use std::sync::Arc;
 
 use evenhand_models::Batch;
 use evenhand_protocol::identity::Digest;
 use evenhand_protocol::message::{LossKind, Message, UpdateKind};
+use evenhand_protocol::tick::Tick;
 use evenhand_protocol::topic::Channel;
 
-use super::{Entry, Forecast};
-use crate::window::Query;
+use super::{Forecast, JournalEntry};
+use crate::window::ForecastQuery;
 
-/// Something to be done by the driver, in this order.
+/// An action for the driver; the effects of a step are carried out in order.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Effect {
+pub enum NodeEffect {
     /// Send `message` on one of the node's own topics.
     Publish {
         /// The topic's last level.
         channel: Channel,
-        /// What is said.
+        /// The message.
         message: Message,
-        /// Whether the broker keeps it for those who come later.
+        /// The broker retains it for later subscribers.
         retain: bool,
     },
-    /// Look whether this graph is at hand, and answer with [`Input::Graph`](super::Input::Graph).
+    /// Look for this graph in the cache, and answer with [`NodeInput::Graph`](super::NodeInput::Graph).
     FindGraph(Digest),
-    /// Check, keep and load a graph that arrived, and answer with [`Input::Graph`](super::Input::Graph).
+    /// Check, save and load a received graph, and answer with [`NodeInput::Graph`](super::NodeInput::Graph).
     LoadGraph {
-        /// The graph it shall be.
+        /// The graph that was requested.
         digest: Digest,
         /// The ONNX file.
         onnx: Vec<u8>,
     },
-    /// Take the readings of so many rounds from a source that is paced by rounds, and answer with
-    /// [`Input::Intake`](super::Input::Intake).
+    /// Read the data of some rounds from a source that is paced by rounds, and answer with
+    /// [`NodeInput::Data`](super::NodeInput::Data).
     Read {
-        /// Rounds that began since the last time.
+        /// Rounds that began since the last read.
         rounds: u32,
     },
     /// Run a training, elsewhere than on the thread that serves the link, and answer with
-    /// [`Input::Trained`](super::Input::Trained).
-    Train(Box<Job>),
-    /// Make a forecast; answer with [`Input::Predicted`](super::Input::Predicted) if it succeeds.
+    /// [`NodeInput::Trained`](super::NodeInput::Trained).
+    Train(Box<TrainingJob>),
+    /// Make a forecast; answer with [`NodeInput::Predicted`](super::NodeInput::Predicted) if it succeeds.
     Predict(Box<Prediction>),
-    /// Tell the owner what is to be expected.
-    Announce(Forecast),
-    /// Write down what came in, so that a crash does not lose it; cheaper than saving the node.
-    /// [`Node::replay`](super::Node::replay) wants it back.
-    Journal(Entry),
-    /// Save the node: what it would be bad to forget has changed.
+    /// A forecast for the owner.
+    Forecast(Forecast),
+    /// Append data to the journal, so that a crash does not lose them; cheaper than saving the node.
+    /// [`Node::replay`](super::Node::replay) reads it back.
+    Journal(JournalEntry),
+    /// Save the node: its persistent state has changed.
     Persist,
 }
 
-/// One training, as a value: where and when it runs is the driver's business.
+/// One training, as a value; the driver decides where and when it runs.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Job {
-    /// Names the job in its outcome.
-    pub ticket: u64,
+pub struct TrainingJob {
+    /// Identifies the job in its outcome.
+    pub id: u64,
     /// The round it is for.
     pub round: u32,
     /// The model's graph.
     pub graph: Digest,
     /// θ_{t−1}, received for this round.
     pub weights: Arc<[f32]>,
-    /// The weights the node forecast with until it was drawn, if it had any.
-    pub own: Option<Arc<[f32]>>,
+    /// The weights of the previous model, if there was one.
+    pub previous: Option<Arc<[f32]>>,
     /// sᵢ,ₜ.
     pub batch: Batch,
-    /// How many samples at its end were never trained on: what the online loss is measured on.
+    /// Number of samples at its end that were not trained on before; the online loss is measured on them.
     pub fresh: usize,
-    /// What is minimised.
+    /// The loss to minimise.
     pub loss: LossKind,
-    /// What the update is.
+    /// The kind of update.
     pub kind: UpdateKind,
-    /// When the coordinator goes on without this node.
-    pub deadline_ms: u32,
-    /// Seed of whatever the model draws while it trains, e.g. dropout.
+    /// The moment from which the coordinator no longer accepts the update.
+    pub deadline: Tick,
+    /// Seed of the random numbers in training, e.g. dropout.
     pub seed: u64,
 }
 
@@ -83,8 +84,8 @@ pub struct Job {
 pub struct Prediction {
     /// The model's graph.
     pub graph: Digest,
-    /// The weights this node holds.
+    /// The weights of the held model.
     pub weights: Arc<[f32]>,
-    /// The latest steps.
-    pub query: Query,
+    /// The latest steps as input.
+    pub query: ForecastQuery,
 }

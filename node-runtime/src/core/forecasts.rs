@@ -1,14 +1,14 @@
-//! What a node forecast, and what came true.
+//! Forecasts of a node and their errors.
 
 use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-use crate::window::Series;
+use crate::window::SeriesWindow;
 
-/// Forecasts that wait for their step to end.
+/// Forecasts whose step has not ended.
 const PENDING_MAX: usize = 64;
-/// Outcomes kept: a week of quarter hours.
+/// Outcomes in memory: a week of quarter hours.
 const OUTCOMES_MAX: usize = 672;
 
 /// One forecast, in the meter's unit.
@@ -20,14 +20,14 @@ pub struct Forecast {
     pub value: f64,
 }
 
-/// A forecast and what was measured.
+/// A forecast and the measured value.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Outcome {
+pub struct ForecastOutcome {
     /// The end of the step.
     pub for_ms: i64,
-    /// What was forecast.
+    /// The forecast value.
     pub forecast: f64,
-    /// What was measured.
+    /// The measured value.
     pub measured: f64,
 }
 
@@ -36,7 +36,7 @@ pub struct Outcome {
 pub struct Forecasts {
     newest: Option<Forecast>,
     pending: VecDeque<Forecast>,
-    outcomes: VecDeque<Outcome>,
+    outcomes: VecDeque<ForecastOutcome>,
 }
 
 impl Forecasts {
@@ -45,19 +45,19 @@ impl Forecasts {
         self.newest
     }
 
-    /// What came of the forecasts, oldest first.
-    pub fn outcomes(&self) -> impl ExactSizeIterator<Item = &Outcome> {
+    /// Forecasts with their measured values, oldest first.
+    pub fn outcomes(&self) -> impl ExactSizeIterator<Item = &ForecastOutcome> {
         self.outcomes.iter()
     }
 
-    /// The mean distance between forecast and truth, in the meter's unit.
+    /// The mean absolute error of the outcomes, in the meter's unit.
     pub fn mean_absolute_error(&self) -> Option<f64> {
         let sum: f64 = self.outcomes.iter().map(|outcome| (outcome.forecast - outcome.measured).abs()).sum();
         (!self.outcomes.is_empty()).then(|| sum / self.outcomes.len() as f64)
     }
 
-    /// Notes a forecast. It replaces what was forecast for the same step before, and for later ones: the clock was set back.
-    pub(super) fn note(&mut self, forecast: Forecast) {
+    /// Adds a forecast. It replaces earlier forecasts for the same step, and for later ones: the clock was set back.
+    pub(super) fn add(&mut self, forecast: Forecast) {
         self.newest = Some(forecast);
         self.pending.retain(|pending| pending.for_ms < forecast.for_ms);
         self.pending.push_back(forecast);
@@ -65,12 +65,16 @@ impl Forecasts {
         self.pending.drain(..surplus);
     }
 
-    /// Compares what is due with what was measured; a step without measurement is forgotten.
-    pub(super) fn settle(&mut self, series: &Series) {
+    /// Moves forecasts whose step has ended to the outcomes; those of a step without measurement are dropped.
+    pub(super) fn evaluate(&mut self, series: &SeriesWindow) {
         let Some(complete_ms) = series.complete_ms() else { return };
         while let Some(due) = self.pending.pop_front_if(|pending| pending.for_ms <= complete_ms) {
             if let Some(measured) = series.measured(due.for_ms) {
-                self.outcomes.push_back(Outcome { for_ms: due.for_ms, forecast: due.value, measured });
+                self.outcomes.push_back(ForecastOutcome {
+                    for_ms: due.for_ms,
+                    forecast: due.value,
+                    measured,
+                });
             }
         }
         let surplus = self.outcomes.len().saturating_sub(OUTCOMES_MAX);
@@ -82,26 +86,26 @@ impl Forecasts {
 mod tests {
     use super::*;
     use crate::reading::Reading;
-    use crate::window::SeriesSettings;
+    use crate::window::SeriesConfig;
 
     #[test]
-    fn forecasts_meet_what_came_true() {
-        let mut series = Series::new(SeriesSettings { step_s: 60, lags: 1, ..Default::default() });
+    fn forecasts_are_compared_with_measurements() {
+        let mut series = SeriesWindow::new(SeriesConfig { step_s: 60, lags: 1, ..Default::default() });
         let mut forecasts = Forecasts::default();
         let minute = |minute: i64| minute * 60_000;
         for (at, value) in [(1, 9.0), (1, 2.0), (2, 5.0), (4, 4.0)] {
-            forecasts.note(Forecast { for_ms: minute(at), value });
+            forecasts.add(Forecast { for_ms: minute(at), value });
         }
-        forecasts.settle(&series);
+        forecasts.evaluate(&series);
         assert_eq!(forecasts.mean_absolute_error(), None, "nothing was measured");
         for (at, value) in [(1, 1.0), (3, 3.0)] {
             series.add(Reading { time_ms: minute(at), value });
-            forecasts.settle(&series);
+            forecasts.evaluate(&series);
         }
-        let outcomes: Vec<Outcome> = forecasts.outcomes().copied().collect();
+        let outcomes: Vec<ForecastOutcome> = forecasts.outcomes().copied().collect();
         assert_eq!(
             outcomes,
-            [Outcome { for_ms: minute(1), forecast: 2.0, measured: 1.0 }],
+            [ForecastOutcome { for_ms: minute(1), forecast: 2.0, measured: 1.0 }],
             "minute 2 was interpolated"
         );
         assert_eq!(forecasts.mean_absolute_error(), Some(1.0));
@@ -109,29 +113,29 @@ mod tests {
     }
 
     #[test]
-    fn forecasts_by_a_wrong_clock_are_forgotten() {
-        let mut series = Series::new(SeriesSettings { step_s: 60, lags: 1, ..Default::default() });
+    fn forecasts_by_a_wrong_clock_are_dropped() {
+        let mut series = SeriesWindow::new(SeriesConfig { step_s: 60, lags: 1, ..Default::default() });
         let mut forecasts = Forecasts::default();
-        forecasts.note(Forecast { for_ms: 9_999 * 60_000, value: 9.0 });
-        forecasts.note(Forecast { for_ms: 60_000, value: 2.0 });
+        forecasts.add(Forecast { for_ms: 9_999 * 60_000, value: 9.0 });
+        forecasts.add(Forecast { for_ms: 60_000, value: 2.0 });
         series.add(Reading { time_ms: 60_000, value: 3.0 });
-        forecasts.settle(&series);
+        forecasts.evaluate(&series);
         assert_eq!(forecasts.mean_absolute_error(), Some(1.0));
     }
 
     #[test]
     fn memory_is_bounded() {
-        let mut series = Series::new(SeriesSettings { step_s: 1, lags: 1, ..Default::default() });
+        let mut series = SeriesWindow::new(SeriesConfig { step_s: 1, lags: 1, ..Default::default() });
         let mut forecasts = Forecasts::default();
         for second in 1..5000 {
             for ahead in 0..3 {
-                forecasts.note(Forecast { for_ms: (second + ahead) * 1000, value: 0.0 });
+                forecasts.add(Forecast { for_ms: (second + ahead) * 1000, value: 0.0 });
             }
             series.add(Reading { time_ms: second * 1000, value: 0.0 });
-            forecasts.settle(&series);
+            forecasts.evaluate(&series);
         }
         for far in 0..200 {
-            forecasts.note(Forecast { for_ms: i64::MAX - 200 + far, value: 0.0 });
+            forecasts.add(Forecast { for_ms: i64::MAX - 200 + far, value: 0.0 });
         }
         assert_eq!((forecasts.outcomes.len(), forecasts.pending.len()), (OUTCOMES_MAX, PENDING_MAX));
     }

@@ -1,10 +1,10 @@
-//! Which model a node can run.
+//! The federation's graph, as seen by one node.
 
 use evenhand_protocol::identity::Digest;
 
-/// What the core must know of a model.
+/// Properties of a model that the core decides by.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Card {
+pub struct ModelInfo {
     /// Digest of the graph and its parameter order.
     pub digest: Digest,
     /// Number of trainable parameters.
@@ -13,7 +13,7 @@ pub struct Card {
     pub input_shape: Vec<Option<usize>>,
 }
 
-impl Card {
+impl ModelInfo {
     /// The shape in which this model takes samples of `sample` shape: as they are, or flattened to a row.
     pub fn accepts(&self, sample: &[usize]) -> Option<Vec<usize>> {
         let (_, wanted) = self.input_shape.split_first()?;
@@ -29,27 +29,29 @@ impl Card {
     }
 }
 
-/// How far a node is with the graph its federation trains.
+/// Availability of the graph that the federation trains.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Graph {
-    /// No manifest said which.
+pub(super) enum GraphState {
+    /// No manifest was received.
     Unknown,
     /// The driver is looking for it, or loading it.
-    Sought(Digest),
-    /// The coordinator was asked for it.
-    Asked(Digest),
+    Loading(Digest),
+    /// It was requested from the coordinator.
+    Requested(Digest),
     /// It is loaded and takes this node's samples in `sample` shape.
-    Held { card: Card, sample: Vec<usize> },
-    /// It is not for this node.
+    Ready { info: ModelInfo, sample: Vec<usize> },
+    /// This node cannot train it.
     Unfit(Digest),
 }
 
-impl Graph {
+impl GraphState {
     pub(super) fn digest(&self) -> Option<Digest> {
         match self {
-            Graph::Unknown => None,
-            Graph::Sought(digest) | Graph::Asked(digest) | Graph::Unfit(digest) => Some(*digest),
-            Graph::Held { card, .. } => Some(card.digest),
+            GraphState::Unknown => None,
+            GraphState::Loading(digest) | GraphState::Requested(digest) | GraphState::Unfit(digest) => {
+                Some(*digest)
+            }
+            GraphState::Ready { info, .. } => Some(info.digest),
         }
     }
 }

@@ -1,72 +1,73 @@
-//! What a node can learn of.
+//! Inputs of the state machine.
 
 use evenhand_protocol::identity::Digest;
 use evenhand_protocol::message::{Account, Declined, Manifest, Order};
 
-use super::Card;
-use crate::reading::Intake;
+use super::ModelInfo;
+use crate::reading::InputBatch;
 
-/// Something happened.
+/// An event that the driver reports.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Input {
+pub enum NodeInput {
     /// The program runs; nothing is connected yet.
     Started,
-    /// The link to the broker stands and is subscribed.
+    /// The link to the broker is established and subscribed.
     Connected,
-    /// The link to the broker is gone.
-    Lost,
-    /// The federation described itself.
+    /// The link to the broker is lost.
+    Disconnected,
+    /// The federation's manifest was received.
     Manifest(Manifest),
-    /// The coordinator asks something of this node.
+    /// An order of the coordinator was received.
     Order(Order),
-    /// The coordinator sent something that is too long for this node to be read.
-    Unread,
-    /// The coordinator says how this node stands.
+    /// A message of the coordinator exceeds this node's limits and was not decoded.
+    Unreadable,
+    /// The node's account was received.
     Account(Account),
-    /// What came of looking for, or loading, a graph.
+    /// The result of [`NodeEffect::FindGraph`](super::NodeEffect::FindGraph) or
+    /// [`NodeEffect::LoadGraph`](super::NodeEffect::LoadGraph).
     Graph {
-        /// The graph meant.
+        /// The graph.
         digest: Digest,
-        /// What came of it.
+        /// The result.
         outcome: GraphOutcome,
     },
-    /// A source handed something over, perhaps nothing: the answer to [`Effect::Read`](super::Effect::Read), or by itself.
-    Intake(Intake),
+    /// Data of a source, perhaps none: the result of [`NodeEffect::Read`](super::NodeEffect::Read), or unsolicited.
+    Data(InputBatch),
     /// A training ended.
     Trained {
-        /// The job's ticket.
-        ticket: u64,
-        /// What it gave, or why there is nothing.
+        /// The job.
+        job_id: u64,
+        /// The update, or the reason to decline the round.
         outcome: Result<Trained, Declined>,
     },
-    /// A forecast was made.
+    /// The result of [`NodeEffect::Predict`](super::NodeEffect::Predict).
     Predicted {
-        /// The end of the step it is for.
+        /// The end of the forecast step.
         for_ms: i64,
         /// The model's output, normalised.
         value: f32,
     },
-    /// The program was asked to end.
-    Leave,
+    /// The program is about to end.
+    Shutdown,
 }
 
-/// What came of looking for a graph.
+/// The result of looking for a graph.
 #[derive(Debug, Clone, PartialEq)]
 pub enum GraphOutcome {
-    /// It is there.
-    Ready(Card),
-    /// It is not known here.
+    /// It is loaded.
+    Ready(ModelInfo),
+    /// It is not in the cache.
     Absent,
-    /// These bytes are not that graph, or no model this node can run.
+    /// The bytes are another graph, or a model that this node cannot run.
     Unfit,
 }
 
-/// What a training gave.
+/// The result of a training.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trained {
     /// Loss of the received weights on the batch.
     pub loss: f32,
-    /// Loss of the weights the node forecast with until then, on the samples nobody trained on before.
+    /// Loss of the previous model on the samples that were not trained on before.
     pub online_loss: Option<f32>,
     /// Δθᵢ,ₜ.
     pub vector: Vec<f32>,

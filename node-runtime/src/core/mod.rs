@@ -1,25 +1,25 @@
 //! The node as a state machine: no sockets, no clock, no files, no threads.
 //!
-//! A driver feeds [`Input`]s and carries out [`Effect`]s: the MQTT shell does it with a real link and a blocking thread for
-//! training, the simulated fleet in line and in virtual time. Both run this code.
+//! A driver passes [`NodeInput`]s to [`Node::step`] and carries out the [`NodeEffect`]s: the [shell](crate::shell) over MQTT with
+//! blocking threads for training, [inline](crate::inline) on the caller's thread and in virtual time. Both run this code.
 
 mod effect;
-mod entry;
 mod forecasts;
 mod graph;
 mod input;
+mod journal_entry;
 mod node;
 mod optimiser;
-mod saved;
-mod work;
+mod orders;
+mod saved_node;
 
 #[cfg(test)]
 mod tests;
 
-pub use effect::{Effect, Job, Prediction};
-pub use entry::Entry;
-pub use forecasts::{Forecast, Forecasts, Outcome};
-pub use graph::Card;
-pub use input::{GraphOutcome, Input, Trained};
-pub use node::{Node, Settings};
-pub use saved::Saved;
+pub use effect::{NodeEffect, Prediction, TrainingJob};
+pub use forecasts::{Forecast, ForecastOutcome, Forecasts};
+pub use graph::ModelInfo;
+pub use input::{GraphOutcome, NodeInput, Trained};
+pub use journal_entry::JournalEntry;
+pub use node::{Node, NodeSettings};
+pub use saved_node::SavedNode;

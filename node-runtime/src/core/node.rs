@@ -1,4 +1,4 @@
-//! One node: its link, its model, its data, its work.
+//! A node: connection, model, data and orders.
 
 use std::sync::Arc;
 
@@ -7,36 +7,37 @@ use evenhand_protocol::identity::{Digest, FederationId};
 use evenhand_protocol::message::{
     Account, Answer, Birth, Declined, Life, Manifest, Message, Order, Phase, Refusal, Status,
 };
+use evenhand_protocol::tick::Tick;
 use evenhand_protocol::topic::Channel;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 
-use super::effect::{Effect, Prediction};
-use super::entry::Entry;
+use super::effect::{NodeEffect, Prediction};
 use super::forecasts::{Forecast, Forecasts};
-use super::graph::{Card, Graph};
-use super::input::{GraphOutcome, Input};
-use super::optimiser::Optimiser;
-use super::work::{Answered, Training};
-use crate::reading::Intake;
-use crate::window::{Window, WindowSettings};
+use super::graph::{GraphState, ModelInfo};
+use super::input::{GraphOutcome, NodeInput};
+use super::journal_entry::JournalEntry;
+use super::optimiser::OptimiserState;
+use super::orders::{RunningTraining, SentAnswer};
+use crate::reading::InputBatch;
+use crate::window::{DataWindow, WindowSettings};
 
-/// What a node is told once.
+/// Validated settings of a node.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Settings {
+pub struct NodeSettings {
     /// The federation it takes part in.
     pub federation: FederationId,
-    /// Proof that it may enrol, where the federation asks for one.
+    /// Enrolment token, where the federation requires one.
     pub token: Option<String>,
     /// Version of the program, for the operator.
     pub software: String,
-    /// How its data become samples.
+    /// Rules by which data become samples.
     pub window: WindowSettings,
-    /// Whether its source is simulated or recorded and hands its readings over round by round.
+    /// The source is simulated or recorded and delivers its readings round by round.
     pub paced_by_rounds: bool,
-    /// Whether it forecasts for its owner.
+    /// Forecast for the owner.
     pub forecasts: bool,
-    /// Models with more parameters do not fit this device.
+    /// Models with more parameters are declined.
     pub parameters_max: usize,
     /// Seed of the rounding in lossy codecs.
     pub seed: u64,
@@ -44,7 +45,7 @@ pub struct Settings {
 
 /// Weights and their digest.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Held {
+pub(super) struct HeldModel {
     pub(super) digest: Digest,
     pub(super) weights: Arc<[f32]>,
 }
@@ -52,43 +53,43 @@ pub(super) struct Held {
 /// A node of a federation. See the [module](super) for how it is driven.
 #[derive(Debug, Clone)]
 pub struct Node {
-    pub(super) settings: Settings,
+    pub(super) settings: NodeSettings,
     pub(super) session: u64,
     pub(super) connected: bool,
     pub(super) phase: Option<Phase>,
-    /// The newest round it heard of.
+    /// The newest round announced.
     pub(super) round: u32,
-    /// Rounds whose readings a paced source handed over.
+    /// Rounds whose readings a paced source has delivered.
     pub(super) rounds_read: u32,
     pub(super) reading: bool,
-    pub(super) graph: Graph,
-    /// θ of its last draw: what it forecasts with.
-    pub(super) held: Option<Held>,
-    /// θ of the last draw it answered: other than what it holds only while it works on an order.
-    pub(super) own: Option<Arc<[f32]>>,
-    pub(super) window: Window,
-    pub(super) order: Option<super::work::Pending>,
-    pub(super) training: Option<Training>,
-    pub(super) answered: Option<Answered>,
-    pub(super) tickets: u64,
-    pub(super) optimiser: Optimiser,
+    pub(super) graph: GraphState,
+    /// θ of its last draw, by which it forecasts.
+    pub(super) held: Option<HeldModel>,
+    /// θ of the last draw it answered: differs from `held` only while it works on an order.
+    pub(super) previous: Option<Arc<[f32]>>,
+    pub(super) window: DataWindow,
+    pub(super) order: Option<super::orders::QueuedOrder>,
+    pub(super) training: Option<RunningTraining>,
+    pub(super) answered: Option<SentAnswer>,
+    pub(super) jobs_started: u64,
+    pub(super) optimiser: OptimiserState,
     pub(super) feedback: ErrorFeedback,
     pub(super) generator: ChaCha8Rng,
     pub(super) account: Option<Account>,
-    /// The round that was declined because its order could not be read.
-    pub(super) unread: Option<u32>,
+    /// The round that was declined because its order could not be decoded.
+    pub(super) unreadable: Option<u32>,
     pub(super) refusal: Option<(u32, Refusal)>,
-    /// Intakes so far: numbers them in the journal.
-    pub(super) intakes: u64,
+    /// Batches of data so far: their numbers in the journal.
+    pub(super) batches_received: u64,
     pub(super) forecasts: Forecasts,
-    /// The step and the weights of the last forecast that was wanted.
+    /// Step and weights of the last forecast requested.
     pub(super) predicted: Option<(i64, Digest)>,
 }
 
 impl Node {
-    /// A node that knows nothing. `session` must exceed that of every earlier start.
-    pub fn new(settings: Settings, session: u64) -> Self {
-        let window = Window::new(settings.window.clone());
+    /// A node without data or model. `session` must exceed that of every earlier start.
+    pub fn new(settings: NodeSettings, session: u64) -> Self {
+        let window = DataWindow::new(settings.window.clone());
         let generator = ChaCha8Rng::seed_from_u64(settings.seed);
         Self {
             settings,
@@ -98,65 +99,65 @@ impl Node {
             round: 0,
             rounds_read: 0,
             reading: false,
-            graph: Graph::Unknown,
+            graph: GraphState::Unknown,
             held: None,
-            own: None,
+            previous: None,
             window,
             order: None,
             training: None,
             answered: None,
-            tickets: 0,
-            optimiser: Optimiser::default(),
+            jobs_started: 0,
+            optimiser: OptimiserState::default(),
             feedback: ErrorFeedback::default(),
             generator,
             account: None,
-            unread: None,
+            unreadable: None,
             refusal: None,
-            intakes: 0,
+            batches_received: 0,
             forecasts: Forecasts::default(),
             predicted: None,
         }
     }
 
-    /// Takes one input in and says what is to be done, in order.
-    pub fn step(&mut self, input: Input) -> Vec<Effect> {
+    /// Handles one input at the time `now`; the effects are to be carried out in order.
+    pub fn step(&mut self, now: Tick, input: NodeInput) -> Vec<NodeEffect> {
         let mut effects = Vec::new();
         match input {
-            Input::Started => effects.extend(self.graph.digest().map(Effect::FindGraph)),
-            Input::Connected => self.connect(&mut effects),
-            Input::Lost => self.connected = false,
-            Input::Manifest(manifest) => self.follow(manifest, &mut effects),
-            Input::Order(Order::Train(train)) => self.accept(train, &mut effects),
-            Input::Order(Order::Graph { graph, onnx }) => self.receive_graph(graph, onnx, &mut effects),
-            Input::Order(Order::Refused { round, refusal }) => self.refusal = Some((round, refusal)),
+            NodeInput::Started => effects.extend(self.graph.digest().map(NodeEffect::FindGraph)),
+            NodeInput::Connected => self.connect(&mut effects),
+            NodeInput::Disconnected => self.connected = false,
+            NodeInput::Manifest(manifest) => self.handle_manifest(manifest, &mut effects),
+            NodeInput::Order(Order::Train(train)) => self.queue_order(now, train, &mut effects),
+            NodeInput::Order(Order::Graph { graph, onnx }) => self.receive_graph(graph, onnx, &mut effects),
+            NodeInput::Order(Order::Refused { round, refusal }) => self.refusal = Some((round, refusal)),
             // The link sends lost chunks again by itself.
-            Input::Order(Order::Resend(_)) => {}
-            Input::Unread => self.decline_unread(&mut effects),
-            // Not worth a write of its own: the broker keeps it, and the coordinator says it after every round.
-            Input::Account(account) => self.account = Some(account),
-            Input::Graph { digest, outcome } => self.settle_graph(digest, outcome, &mut effects),
-            Input::Intake(intake) => self.take_in(intake, &mut effects),
-            Input::Trained { ticket, outcome } => self.finish(ticket, outcome, &mut effects),
-            Input::Predicted { for_ms, value } => self.note_forecast(for_ms, value, &mut effects),
-            Input::Leave => {
-                self.publish(Channel::Status, Message::Status(self.farewell()), true, &mut effects)
+            NodeInput::Order(Order::Resend(_)) => {}
+            NodeInput::Unreadable => self.decline_unreadable(&mut effects),
+            // Not worth a write: the broker retains it, and the coordinator sends it after every round.
+            NodeInput::Account(account) => self.account = Some(account),
+            NodeInput::Graph { digest, outcome } => self.graph_resolved(digest, outcome, &mut effects),
+            NodeInput::Data(batch) => self.handle_data(batch, &mut effects),
+            NodeInput::Trained { job_id, outcome } => self.finish_training(job_id, outcome, &mut effects),
+            NodeInput::Predicted { for_ms, value } => self.forecast_made(for_ms, value, &mut effects),
+            NodeInput::Shutdown => {
+                self.publish(Channel::Status, Message::Status(self.offline_status()), true, &mut effects)
             }
         }
-        self.work(&mut effects);
+        self.advance_order(&mut effects);
         effects
     }
 
-    /// What the broker shall say when it loses this node.
-    pub fn farewell(&self) -> Status {
+    /// The status that the broker publishes when it loses this node.
+    pub fn offline_status(&self) -> Status {
         Status { session: self.session, life: Life::Dead }
     }
 
-    /// The newest round this node heard of.
+    /// The newest round announced to this node.
     pub fn round(&self) -> u32 {
         self.round
     }
 
-    /// What the federation is doing, as far as this node heard.
+    /// The federation's phase, if it was announced.
     pub fn phase(&self) -> Option<Phase> {
         self.phase
     }
@@ -167,21 +168,21 @@ impl Node {
     }
 
     /// Its data.
-    pub fn window(&self) -> &Window {
+    pub fn window(&self) -> &DataWindow {
         &self.window
     }
 
-    /// What the coordinator last said of its standing.
+    /// The newest account received from the coordinator.
     pub fn account(&self) -> Option<&Account> {
         self.account.as_ref()
     }
 
-    /// The last update that did not count, and why.
+    /// The last update that was refused, and the reason.
     pub fn refusal(&self) -> Option<(u32, Refusal)> {
         self.refusal
     }
 
-    /// What it forecast, and what came true.
+    /// Its forecasts and their outcomes.
     pub fn forecasts(&self) -> &Forecasts {
         &self.forecasts
     }
@@ -191,21 +192,21 @@ impl Node {
         self.session
     }
 
-    /// The graph its federation trains, if this node cannot: every order is declined.
+    /// The federation's graph, if this node cannot train it and declines every order.
     pub fn unfit(&self) -> Option<Digest> {
-        if let Graph::Unfit(digest) = self.graph { Some(digest) } else { None }
+        if let GraphState::Unfit(digest) = self.graph { Some(digest) } else { None }
     }
 
-    /// Takes in again what came after the node was last saved; what it knows already changes nothing.
-    pub fn replay(&mut self, entry: &Entry) {
-        if entry.number > self.intakes {
-            self.intakes = entry.number;
+    /// Adds a journal entry that was written after the node was last saved; older entries change nothing.
+    pub fn replay(&mut self, entry: &JournalEntry) {
+        if entry.number > self.batches_received {
+            self.batches_received = entry.number;
             self.rounds_read = entry.rounds_read;
-            self.remember(&entry.intake);
+            self.add_data(&entry.batch);
         }
     }
 
-    /// Whether a training is under way.
+    /// A training is running.
     pub fn is_training(&self) -> bool {
         self.training.is_some()
     }
@@ -215,21 +216,21 @@ impl Node {
         channel: Channel,
         message: Message,
         retain: bool,
-        effects: &mut Vec<Effect>,
+        effects: &mut Vec<NodeEffect>,
     ) {
         if self.connected {
-            effects.push(Effect::Publish { channel, message, retain });
+            effects.push(NodeEffect::Publish { channel, message, retain });
         }
     }
 
-    pub(super) fn answer(&self, answer: Answer, effects: &mut Vec<Effect>) {
+    pub(super) fn answer(&self, answer: Answer, effects: &mut Vec<NodeEffect>) {
         self.publish(Channel::Update, Message::Answer(answer), false, effects);
     }
 
-    fn connect(&mut self, effects: &mut Vec<Effect>) {
+    fn connect(&mut self, effects: &mut Vec<NodeEffect>) {
         self.connected = true;
         let graph = match &self.graph {
-            Graph::Held { card, .. } => Some(card.digest),
+            GraphState::Ready { info, .. } => Some(info.digest),
             _ => None,
         };
         let birth = Birth {
@@ -240,122 +241,128 @@ impl Node {
         };
         let status = Status { session: self.session, life: Life::Born(birth) };
         self.publish(Channel::Status, Message::Status(status), true, effects);
-        if let Graph::Asked(digest) = self.graph {
+        if let GraphState::Requested(digest) = self.graph {
             self.answer(Answer::NeedGraph(digest), effects);
         }
         self.repeat_answer(effects);
     }
 
-    fn follow(&mut self, manifest: Manifest, effects: &mut Vec<Effect>) {
+    fn handle_manifest(&mut self, manifest: Manifest, effects: &mut Vec<NodeEffect>) {
         if manifest.federation != self.settings.federation {
             return;
         }
         if manifest.phase == Phase::Enrolling {
-            // A federation that begins anew counts its rounds anew.
+            // A federation that starts over counts its rounds from the beginning.
             self.rounds_read = self.rounds_read.min(manifest.round);
         }
         self.phase = Some(manifest.phase);
         self.notice_round(manifest.round, effects);
         if self.graph.digest() != Some(manifest.graph) {
-            self.graph = Graph::Sought(manifest.graph);
+            self.graph = GraphState::Loading(manifest.graph);
             self.held = None;
-            self.own = None;
-            self.optimiser = Optimiser::default();
+            self.previous = None;
+            self.optimiser = OptimiserState::default();
             self.feedback = ErrorFeedback::default();
-            effects.push(Effect::FindGraph(manifest.graph));
+            effects.push(NodeEffect::FindGraph(manifest.graph));
         }
     }
 
-    pub(super) fn notice_round(&mut self, round: u32, effects: &mut Vec<Effect>) {
+    pub(super) fn notice_round(&mut self, round: u32, effects: &mut Vec<NodeEffect>) {
         self.round = round;
         if self.settings.paced_by_rounds && round > self.rounds_read {
-            effects.push(Effect::Read { rounds: round - self.rounds_read });
+            effects.push(NodeEffect::Read { rounds: round - self.rounds_read });
             self.rounds_read = round;
             self.reading = true;
         }
     }
 
-    fn receive_graph(&mut self, digest: Digest, onnx: Vec<u8>, effects: &mut Vec<Effect>) {
-        if self.graph == Graph::Asked(digest) {
-            self.graph = Graph::Sought(digest);
-            effects.push(Effect::LoadGraph { digest, onnx });
+    fn receive_graph(&mut self, digest: Digest, onnx: Vec<u8>, effects: &mut Vec<NodeEffect>) {
+        if self.graph == GraphState::Requested(digest) {
+            self.graph = GraphState::Loading(digest);
+            effects.push(NodeEffect::LoadGraph { digest, onnx });
         }
     }
 
-    fn settle_graph(&mut self, digest: Digest, outcome: GraphOutcome, effects: &mut Vec<Effect>) {
-        if self.graph != Graph::Sought(digest) {
+    fn graph_resolved(&mut self, digest: Digest, outcome: GraphOutcome, effects: &mut Vec<NodeEffect>) {
+        if self.graph != GraphState::Loading(digest) {
             return;
         }
         self.graph = match outcome {
-            GraphOutcome::Ready(card) if card.digest == digest => self.judge(card),
-            GraphOutcome::Ready(_) | GraphOutcome::Unfit => Graph::Unfit(digest),
+            GraphOutcome::Ready(info) if info.digest == digest => self.check_fit(info),
+            GraphOutcome::Ready(_) | GraphOutcome::Unfit => GraphState::Unfit(digest),
             GraphOutcome::Absent => {
                 self.answer(Answer::NeedGraph(digest), effects);
-                Graph::Asked(digest)
+                GraphState::Requested(digest)
             }
         };
-        effects.push(Effect::Persist);
+        effects.push(NodeEffect::Persist);
     }
 
-    /// What is too long to be read is a model that is too large, or its file.
-    fn decline_unread(&mut self, effects: &mut Vec<Effect>) {
-        if let Graph::Asked(digest) = self.graph {
-            self.graph = Graph::Unfit(digest);
+    /// A message beyond the limits is a model that is too large, or its file.
+    fn decline_unreadable(&mut self, effects: &mut Vec<NodeEffect>) {
+        if let GraphState::Requested(digest) = self.graph {
+            self.graph = GraphState::Unfit(digest);
         }
-        if !self.is_busy_with(self.round) && self.unread.replace(self.round) != Some(self.round) {
+        if !self.is_busy_with(self.round) && self.unreadable.replace(self.round) != Some(self.round) {
             self.answer(Answer::Decline { round: self.round, reason: Declined::ModelUnfit }, effects);
         }
     }
 
-    fn judge(&self, card: Card) -> Graph {
-        match card.accepts(&self.window.sample_shape()) {
-            Some(sample) if card.parameters <= self.settings.parameters_max => Graph::Held { card, sample },
-            _ => Graph::Unfit(card.digest),
+    fn check_fit(&self, info: ModelInfo) -> GraphState {
+        match info.accepts(&self.window.sample_shape()) {
+            Some(sample) if info.parameters <= self.settings.parameters_max => {
+                GraphState::Ready { info, sample }
+            }
+            _ => GraphState::Unfit(info.digest),
         }
     }
 
-    fn take_in(&mut self, intake: Intake, effects: &mut Vec<Effect>) {
+    fn handle_data(&mut self, batch: InputBatch, effects: &mut Vec<NodeEffect>) {
         self.reading = false;
-        if intake.is_empty() {
+        if batch.is_empty() {
             return;
         }
-        self.remember(&intake);
-        self.intakes += 1;
-        effects.push(Effect::Journal(Entry { number: self.intakes, rounds_read: self.rounds_read, intake }));
+        self.add_data(&batch);
+        self.batches_received += 1;
+        effects.push(NodeEffect::Journal(JournalEntry {
+            number: self.batches_received,
+            rounds_read: self.rounds_read,
+            batch,
+        }));
         self.predict(effects);
     }
 
-    fn remember(&mut self, intake: &Intake) {
-        self.window.add(intake);
-        if let Window::Series(series) = &self.window {
-            self.forecasts.settle(series);
+    fn add_data(&mut self, batch: &InputBatch) {
+        self.window.add(batch);
+        if let DataWindow::Series(series) = &self.window {
+            self.forecasts.evaluate(series);
         }
     }
 
-    /// Wants the next step forecast, unless that was done with these weights.
-    pub(super) fn predict(&mut self, effects: &mut Vec<Effect>) {
-        if let (true, Graph::Held { card, sample }, Some(held), Some(mut query)) =
+    /// Requests a forecast of the next step, unless one was made with these weights.
+    pub(super) fn predict(&mut self, effects: &mut Vec<NodeEffect>) {
+        if let (true, GraphState::Ready { info, sample }, Some(held), Some(mut query)) =
             (self.settings.forecasts, &self.graph, &self.held, self.window.query())
         {
-            let wanted = Some((query.for_ms, held.digest));
-            if self.predicted == wanted {
+            let requested = Some((query.for_ms, held.digest));
+            if self.predicted == requested {
                 return;
             }
-            self.predicted = wanted;
+            self.predicted = requested;
             query.shape = std::iter::once(1).chain(sample.iter().copied()).collect();
-            let prediction = Prediction { graph: card.digest, weights: Arc::clone(&held.weights), query };
-            effects.push(Effect::Predict(Box::new(prediction)));
+            let prediction = Prediction { graph: info.digest, weights: Arc::clone(&held.weights), query };
+            effects.push(NodeEffect::Predict(Box::new(prediction)));
         }
     }
 
-    fn note_forecast(&mut self, for_ms: i64, value: f32, effects: &mut Vec<Effect>) {
-        if let Window::Series(series) = &self.window
+    fn forecast_made(&mut self, for_ms: i64, value: f32, effects: &mut Vec<NodeEffect>) {
+        if let DataWindow::Series(series) = &self.window
             && value.is_finite()
         {
             let forecast = Forecast { for_ms, value: series.normaliser().restore(value) };
-            self.forecasts.note(forecast);
-            self.forecasts.settle(series);
-            effects.push(Effect::Announce(forecast));
+            self.forecasts.add(forecast);
+            self.forecasts.evaluate(series);
+            effects.push(NodeEffect::Forecast(forecast));
         }
     }
 }

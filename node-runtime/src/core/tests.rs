@@ -6,19 +6,21 @@ use evenhand_protocol::message::{
     Account, Answer, Declined, Life, LossKind, Manifest, Message, Order, Phase, Refusal, Train, UpdateKind,
     Why,
 };
+use evenhand_protocol::tick::Tick;
 use evenhand_protocol::topic::Channel;
 use proptest::prelude::*;
 
 use super::*;
-use crate::reading::{Intake, Reading};
-use crate::window::{SeriesSettings, WindowSettings};
+use crate::reading::{InputBatch, Reading};
+use crate::window::{SeriesConfig, WindowSettings};
 
 const GRAPH: Digest = Digest([1; 32]);
 const PARAMETERS: usize = 4;
+const NOW: Tick = Tick(70);
 
-fn settings() -> Settings {
-    let series = SeriesSettings { step_s: 60, lags: 2, history_steps: 50, ..Default::default() };
-    Settings {
+fn settings() -> NodeSettings {
+    let series = SeriesConfig { step_s: 60, lags: 2, history_steps: 50, ..Default::default() };
+    NodeSettings {
         federation: FederationId::new("town").unwrap(),
         token: None,
         software: "test".into(),
@@ -30,12 +32,12 @@ fn settings() -> Settings {
     }
 }
 
-fn card() -> Card {
-    Card { digest: GRAPH, parameters: PARAMETERS, input_shape: vec![None, None, Some(5)] }
+fn info() -> ModelInfo {
+    ModelInfo { digest: GRAPH, parameters: PARAMETERS, input_shape: vec![None, None, Some(5)] }
 }
 
-fn manifest(round: u32) -> Input {
-    Input::Manifest(Manifest {
+fn manifest(round: u32) -> NodeInput {
+    NodeInput::Manifest(Manifest {
         federation: FederationId::new("town").unwrap(),
         graph: GRAPH,
         parameters: PARAMETERS as u32,
@@ -61,27 +63,27 @@ fn train(round: u32, version: u32, with_weights: bool) -> Train {
     }
 }
 
-fn order(round: u32) -> Input {
-    Input::Order(Order::Train(train(round, round, true)))
+fn order(round: u32) -> NodeInput {
+    NodeInput::Order(Order::Train(train(round, round, true)))
 }
 
-fn intake(minutes: std::ops::Range<i64>) -> Intake {
+fn batch(minutes: std::ops::Range<i64>) -> InputBatch {
     let reading = |minute: i64| Reading { time_ms: minute * 60_000, value: (minute % 7) as f64 };
-    Intake::Readings(minutes.map(reading).collect())
+    InputBatch::Readings(minutes.map(reading).collect())
 }
 
-fn readings(minutes: std::ops::Range<i64>) -> Input {
-    Input::Intake(intake(minutes))
+fn readings(minutes: std::ops::Range<i64>) -> NodeInput {
+    NodeInput::Data(batch(minutes))
 }
 
-fn trained(ticket: u64) -> Input {
+fn trained(job_id: u64) -> NodeInput {
     let vector = (0..PARAMETERS).map(|i| i as f32).collect();
-    Input::Trained { ticket, outcome: Ok(Trained { loss: 0.5, online_loss: Some(0.7), vector }) }
+    NodeInput::Trained { job_id, outcome: Ok(Trained { loss: 0.5, online_loss: Some(0.7), vector }) }
 }
 
-fn answers(effects: &[Effect]) -> Vec<Answer> {
-    let answer = |effect: &Effect| match effect {
-        Effect::Publish { channel: Channel::Update, message: Message::Answer(answer), retain: false } => {
+fn answers(effects: &[NodeEffect]) -> Vec<Answer> {
+    let answer = |effect: &NodeEffect| match effect {
+        NodeEffect::Publish { channel: Channel::Update, message: Message::Answer(answer), retain: false } => {
             Some(answer.clone())
         }
         _ => None,
@@ -89,214 +91,240 @@ fn answers(effects: &[Effect]) -> Vec<Answer> {
     effects.iter().filter_map(answer).collect()
 }
 
-fn jobs(effects: &[Effect]) -> Vec<Job> {
-    let job = |effect: &Effect| match effect {
-        Effect::Train(job) => Some((**job).clone()),
+fn jobs(effects: &[NodeEffect]) -> Vec<TrainingJob> {
+    let job = |effect: &NodeEffect| match effect {
+        NodeEffect::Train(job) => Some((**job).clone()),
         _ => None,
     };
     effects.iter().filter_map(job).collect()
 }
 
 /// A connected node with its graph and some data.
-fn ready(settings: Settings) -> Node {
+fn ready(settings: NodeSettings) -> Node {
     let mut node = Node::new(settings, 1);
     for input in [
-        Input::Started,
-        Input::Connected,
+        NodeInput::Started,
+        NodeInput::Connected,
         manifest(0),
-        Input::Graph { digest: GRAPH, outcome: GraphOutcome::Ready(card()) },
+        NodeInput::Graph { digest: GRAPH, outcome: GraphOutcome::Ready(info()) },
         readings(1..20),
     ] {
-        node.step(input);
+        node.step(NOW, input);
     }
     node
 }
 
 #[test]
-fn is_born_with_its_session_and_dies_with_it() {
+fn comes_online_and_goes_offline_with_its_session() {
     let mut node = Node::new(settings(), 42);
-    assert_eq!(node.step(Input::Started), []);
-    let effects = node.step(Input::Connected);
-    let [Effect::Publish { channel: Channel::Status, message: Message::Status(status), retain: true }] =
+    assert_eq!(node.step(NOW, NodeInput::Started), []);
+    let effects = node.step(NOW, NodeInput::Connected);
+    let [NodeEffect::Publish { channel: Channel::Status, message: Message::Status(status), retain: true }] =
         &effects[..]
     else {
         panic!("{effects:?}")
     };
     assert_eq!(status.session, 42);
     assert!(matches!(&status.life, Life::Born(birth) if birth.graph.is_none() && birth.weights.is_none()));
-    assert_eq!((node.farewell().session, node.farewell().life), (42, Life::Dead));
-    let farewell =
-        Effect::Publish { channel: Channel::Status, message: Message::Status(node.farewell()), retain: true };
-    assert_eq!(node.step(Input::Leave), [farewell]);
+    assert_eq!((node.offline_status().session, node.offline_status().life), (42, Life::Dead));
+    let offline = NodeEffect::Publish {
+        channel: Channel::Status,
+        message: Message::Status(node.offline_status()),
+        retain: true,
+    };
+    assert_eq!(node.step(NOW, NodeInput::Shutdown), [offline]);
 }
 
 #[test]
-fn an_unknown_graph_is_looked_for_asked_for_and_loaded() {
+fn an_unknown_graph_is_looked_for_requested_and_loaded() {
     let mut node = Node::new(settings(), 1);
-    node.step(Input::Connected);
-    assert_eq!(node.step(manifest(1)), [Effect::FindGraph(GRAPH)]);
-    assert_eq!(node.step(manifest(1)), [], "it is being looked for");
-    let effects = node.step(Input::Graph { digest: GRAPH, outcome: GraphOutcome::Absent });
+    node.step(NOW, NodeInput::Connected);
+    assert_eq!(node.step(NOW, manifest(1)), [NodeEffect::FindGraph(GRAPH)]);
+    assert_eq!(node.step(NOW, manifest(1)), [], "it is being looked for");
+    let effects = node.step(NOW, NodeInput::Graph { digest: GRAPH, outcome: GraphOutcome::Absent });
     assert_eq!(answers(&effects), [Answer::NeedGraph(GRAPH)]);
     let foreign = Order::Graph { graph: Digest([9; 32]), onnx: vec![0] };
-    assert_eq!(node.step(Input::Order(foreign)), [], "nobody asked for that");
-    node.step(Input::Lost);
-    assert_eq!(answers(&node.step(Input::Connected)), [Answer::NeedGraph(GRAPH)], "the question may be lost");
+    assert_eq!(node.step(NOW, NodeInput::Order(foreign)), [], "it was not requested");
+    node.step(NOW, NodeInput::Disconnected);
+    assert_eq!(
+        answers(&node.step(NOW, NodeInput::Connected)),
+        [Answer::NeedGraph(GRAPH)],
+        "the question may be lost"
+    );
     let wanted = Order::Graph { graph: GRAPH, onnx: vec![1, 2] };
-    assert_eq!(node.step(Input::Order(wanted)), [Effect::LoadGraph { digest: GRAPH, onnx: vec![1, 2] }]);
-    node.step(readings(1..20));
-    assert_eq!(node.step(order(1)), [], "it is being loaded");
-    let effects = node.step(Input::Graph { digest: GRAPH, outcome: GraphOutcome::Ready(card()) });
-    assert_eq!(jobs(&effects).len(), 1, "the order was kept");
+    assert_eq!(
+        node.step(NOW, NodeInput::Order(wanted)),
+        [NodeEffect::LoadGraph { digest: GRAPH, onnx: vec![1, 2] }]
+    );
+    node.step(NOW, readings(1..20));
+    assert_eq!(node.step(NOW, order(1)), [], "it is being loaded");
+    let effects = node.step(NOW, NodeInput::Graph { digest: GRAPH, outcome: GraphOutcome::Ready(info()) });
+    assert_eq!(jobs(&effects).len(), 1, "the order was queued");
 }
 
 #[test]
-fn an_order_is_trained_and_answered_once_for_each_time_it_is_asked() {
+fn an_order_is_trained_once_and_answered_as_often_as_it_arrives() {
     let mut node = ready(settings());
-    let effects = node.step(order(1));
+    let effects = node.step(NOW, order(1));
     let [job] = &jobs(&effects)[..] else { panic!("{effects:?}") };
     assert_eq!((&*job.weights, job.batch.shape.as_slice()), (&weights(1)[..], &[8, 2, 5][..]));
-    assert_eq!(job.own, None, "it held nothing before");
+    assert_eq!(job.previous, None, "it held nothing before");
     assert!(node.is_training());
-    assert_eq!(node.step(order(1)), [], "it is at work on that");
-    let effects = node.step(trained(job.ticket));
+    assert_eq!(node.step(NOW, order(1)), [], "it is training for that");
+    let effects = node.step(NOW, trained(job.id));
     let [Answer::Update(update)] = &answers(&effects)[..] else { panic!("{effects:?}") };
     assert_eq!((update.round, update.samples, update.loss), (1, 8, 0.5));
     assert_eq!(update.vector, EncodedUpdate::F32(vec![0.0, 1.0, 2.0, 3.0]));
-    assert_eq!(effects[0], Effect::Persist, "saved before it is said");
-    assert_eq!(answers(&node.step(order(1))), [Answer::Update(update.clone())]);
-    node.step(Input::Lost);
-    assert_eq!(answers(&node.step(Input::Connected)), [Answer::Update(update.clone())], "sent once more");
-    node.step(manifest(2));
-    node.step(Input::Lost);
-    assert_eq!(answers(&node.step(Input::Connected)), [], "that round is over");
+    assert_eq!(effects[0], NodeEffect::Persist, "saved before it is sent");
+    assert_eq!(answers(&node.step(NOW, order(1))), [Answer::Update(update.clone())]);
+    node.step(NOW, NodeInput::Disconnected);
+    assert_eq!(
+        answers(&node.step(NOW, NodeInput::Connected)),
+        [Answer::Update(update.clone())],
+        "sent once more"
+    );
+    node.step(NOW, manifest(2));
+    node.step(NOW, NodeInput::Disconnected);
+    assert_eq!(answers(&node.step(NOW, NodeInput::Connected)), [], "that round is over");
+}
+
+#[test]
+fn the_deadline_counts_from_the_arrival_of_the_order() {
+    let mut node = Node::new(settings(), 1);
+    for input in [NodeInput::Connected, manifest(0), readings(1..20)] {
+        node.step(NOW, input);
+    }
+    assert_eq!(node.step(Tick(100), order(1)), [], "its graph is being looked for");
+    let graph = NodeInput::Graph { digest: GRAPH, outcome: GraphOutcome::Ready(info()) };
+    assert_eq!(jobs(&node.step(Tick(400), graph)).remove(0).deadline, Tick(1100));
 }
 
 #[test]
 fn each_sample_is_used_once_and_only_when_answered() {
     let mut node = ready(settings());
-    let first = jobs(&node.step(order(1))).remove(0);
-    let failed = node.step(Input::Trained { ticket: first.ticket, outcome: Err(Declined::TrainingFailed) });
+    let first = jobs(&node.step(NOW, order(1))).remove(0);
+    let failed =
+        node.step(NOW, NodeInput::Trained { job_id: first.id, outcome: Err(Declined::TrainingFailed) });
     assert_eq!(answers(&failed), [Answer::Decline { round: 1, reason: Declined::TrainingFailed }]);
-    let second = jobs(&node.step(order(2))).remove(0);
+    let second = jobs(&node.step(NOW, order(2))).remove(0);
     assert_eq!(first.batch, second.batch);
-    assert_eq!(second.own.as_deref(), Some(&weights(1)[..]), "what it held since round 1");
-    node.step(trained(second.ticket));
-    let none = node.step(order(3));
+    assert_eq!(second.previous.as_deref(), Some(&weights(1)[..]), "what it held since round 1");
+    node.step(NOW, trained(second.id));
+    let none = node.step(NOW, order(3));
     assert_eq!(answers(&none), [Answer::Decline { round: 3, reason: Declined::NoData }]);
-    node.step(readings(20..23));
-    assert_eq!(jobs(&node.step(order(4))).remove(0).batch.samples(), 3);
+    node.step(NOW, readings(20..23));
+    assert_eq!(jobs(&node.step(NOW, order(4))).remove(0).batch.samples(), 3);
 }
 
 #[test]
 fn values_that_are_not_finite_are_never_sent() {
     for (loss, entry) in [(f32::NAN, 0.0), (0.0, f32::INFINITY)] {
         let mut node = ready(settings());
-        let job = jobs(&node.step(order(1))).remove(0);
+        let job = jobs(&node.step(NOW, order(1))).remove(0);
         let outcome = Ok(Trained { loss, online_loss: None, vector: vec![entry; PARAMETERS] });
-        let effects = node.step(Input::Trained { ticket: job.ticket, outcome });
+        let effects = node.step(NOW, NodeInput::Trained { job_id: job.id, outcome });
         assert_eq!(answers(&effects), [Answer::Decline { round: 1, reason: Declined::TrainingFailed }]);
     }
 }
 
 #[test]
-fn weights_it_holds_are_not_needed_again_and_others_are_asked_for() {
+fn weights_it_holds_are_not_needed_again_and_others_are_requested() {
     let mut node = ready(settings());
-    let effects = node.step(Input::Order(Order::Train(train(1, 1, false))));
+    let effects = node.step(NOW, NodeInput::Order(Order::Train(train(1, 1, false))));
     assert_eq!(answers(&effects), [Answer::NeedWeights { round: 1 }]);
-    let job = jobs(&node.step(order(1))).remove(0);
-    node.step(trained(job.ticket));
-    node.step(readings(20..23));
-    let again = jobs(&node.step(Input::Order(Order::Train(train(2, 1, false))))).remove(0);
+    let job = jobs(&node.step(NOW, order(1))).remove(0);
+    node.step(NOW, trained(job.id));
+    node.step(NOW, readings(20..23));
+    let again = jobs(&node.step(NOW, NodeInput::Order(Order::Train(train(2, 1, false))))).remove(0);
     assert_eq!(*again.weights, *weights(1));
     let forged = Train { weights: Some(weights(9)), ..train(3, 3, false) };
-    node.step(trained(again.ticket));
-    let effects = node.step(Input::Order(Order::Train(forged)));
-    assert_eq!(answers(&effects), [Answer::NeedWeights { round: 3 }], "those bytes are not what was meant");
+    node.step(NOW, trained(again.id));
+    let effects = node.step(NOW, NodeInput::Order(Order::Train(forged)));
+    assert_eq!(answers(&effects), [Answer::NeedWeights { round: 3 }], "those weights have another digest");
     assert_eq!(node.weights(), Some(&weights(1)[..]));
 }
 
 #[test]
-fn the_federation_does_not_wait_for_stale_work() {
+fn work_for_an_earlier_round_is_dropped() {
     let mut node = ready(settings());
-    node.step(manifest(5));
-    assert_eq!(node.step(order(4)), [], "round 4 is over");
-    let fifth = jobs(&node.step(order(5))).remove(0);
-    assert_eq!(node.step(order(6)), [], "one training at a time");
-    let effects = node.step(trained(fifth.ticket));
+    node.step(NOW, manifest(5));
+    assert_eq!(node.step(NOW, order(4)), [], "round 4 is over");
+    let fifth = jobs(&node.step(NOW, order(5))).remove(0);
+    assert_eq!(node.step(NOW, order(6)), [], "one training at a time");
+    let effects = node.step(NOW, trained(fifth.id));
     assert_eq!(answers(&effects), [], "round 5 is over");
     assert_eq!(jobs(&effects).remove(0).round, 6);
 }
 
 #[test]
-fn a_federation_that_begins_anew_gets_new_answers() {
+fn a_federation_that_starts_over_gets_new_answers() {
     let mut node = ready(settings());
-    let job = jobs(&node.step(order(3))).remove(0);
-    node.step(trained(job.ticket));
-    node.step(manifest(0));
-    node.step(readings(20..23));
-    let other = Input::Order(Order::Train(train(3, 8, true)));
-    assert_eq!(jobs(&node.step(other)).len(), 1, "round 3 of another beginning");
+    let job = jobs(&node.step(NOW, order(3))).remove(0);
+    node.step(NOW, trained(job.id));
+    node.step(NOW, manifest(0));
+    node.step(NOW, readings(20..23));
+    let other = NodeInput::Order(Order::Train(train(3, 8, true)));
+    assert_eq!(jobs(&node.step(NOW, other)).len(), 1, "round 3 of another run");
 }
 
 #[test]
 fn a_paced_source_is_read_before_training_and_once_a_round() {
-    let mut node = ready(Settings { paced_by_rounds: true, ..settings() });
-    assert_eq!(node.step(order(2)), [Effect::Read { rounds: 2 }]);
-    assert_eq!(node.step(manifest(2)), []);
-    let effects = node.step(readings(20..23));
+    let mut node = ready(NodeSettings { paced_by_rounds: true, ..settings() });
+    assert_eq!(node.step(NOW, order(2)), [NodeEffect::Read { rounds: 2 }]);
+    assert_eq!(node.step(NOW, manifest(2)), []);
+    let effects = node.step(NOW, readings(20..23));
     assert_eq!(jobs(&effects).remove(0).batch.samples(), 8);
-    let redelivered = node.step(manifest(1));
+    let redelivered = node.step(NOW, manifest(1));
     assert_eq!(redelivered, []);
-    assert_eq!(node.step(manifest(3)), [Effect::Read { rounds: 1 }]);
+    assert_eq!(node.step(NOW, manifest(3)), [NodeEffect::Read { rounds: 1 }]);
 }
 
 #[test]
 fn a_model_that_does_not_fit_is_declined() {
     let cards = [
-        Card { input_shape: vec![None, Some(3), Some(5)], ..card() },
-        Card { input_shape: vec![None, Some(11)], ..card() },
-        Card { input_shape: vec![], ..card() },
-        Card { parameters: 101, ..card() },
+        ModelInfo { input_shape: vec![None, Some(3), Some(5)], ..info() },
+        ModelInfo { input_shape: vec![None, Some(11)], ..info() },
+        ModelInfo { input_shape: vec![], ..info() },
+        ModelInfo { parameters: 101, ..info() },
     ];
     for unfit in cards {
         let mut node = Node::new(settings(), 1);
-        node.step(Input::Connected);
-        node.step(manifest(1));
-        node.step(readings(1..20));
-        node.step(Input::Graph { digest: GRAPH, outcome: GraphOutcome::Ready(unfit) });
-        let effects = node.step(order(1));
+        node.step(NOW, NodeInput::Connected);
+        node.step(NOW, manifest(1));
+        node.step(NOW, readings(1..20));
+        node.step(NOW, NodeInput::Graph { digest: GRAPH, outcome: GraphOutcome::Ready(unfit) });
+        let effects = node.step(NOW, order(1));
         assert_eq!(answers(&effects), [Answer::Decline { round: 1, reason: Declined::ModelUnfit }]);
     }
-    assert_eq!(Card { input_shape: vec![None, Some(10)], ..card() }.accepts(&[2, 5]), Some(vec![10]));
+    assert_eq!(ModelInfo { input_shape: vec![None, Some(10)], ..info() }.accepts(&[2, 5]), Some(vec![10]));
 }
 
 #[test]
-fn an_order_too_long_to_be_read_is_declined_once_a_round() {
+fn an_order_beyond_the_limits_is_declined_once_a_round() {
     let declined = |round| vec![Answer::Decline { round, reason: Declined::ModelUnfit }];
     let mut node = ready(settings());
-    node.step(manifest(1));
-    assert_eq!(answers(&node.step(Input::Unread)), declined(1));
-    assert_eq!(answers(&node.step(Input::Unread)), [], "it came in many pieces");
-    node.step(manifest(2));
-    assert_eq!(answers(&node.step(Input::Unread)), declined(2));
-    // An order that was understood counts, whatever else was said.
-    let job = jobs(&node.step(order(3))).remove(0);
-    assert_eq!(answers(&node.step(Input::Unread)), []);
-    assert!(matches!(answers(&node.step(trained(job.ticket)))[..], [Answer::Update(_)]));
+    node.step(NOW, manifest(1));
+    assert_eq!(answers(&node.step(NOW, NodeInput::Unreadable)), declined(1));
+    assert_eq!(answers(&node.step(NOW, NodeInput::Unreadable)), [], "it came in many pieces");
+    node.step(NOW, manifest(2));
+    assert_eq!(answers(&node.step(NOW, NodeInput::Unreadable)), declined(2));
+    // An order that was decoded counts, whatever else arrived.
+    let job = jobs(&node.step(NOW, order(3))).remove(0);
+    assert_eq!(answers(&node.step(NOW, NodeInput::Unreadable)), []);
+    assert!(matches!(answers(&node.step(NOW, trained(job.id)))[..], [Answer::Update(_)]));
 
     // The file of the model is too long.
     let mut node = Node::new(settings(), 1);
-    node.step(Input::Connected);
-    node.step(manifest(1));
-    node.step(Input::Graph { digest: GRAPH, outcome: GraphOutcome::Absent });
-    node.step(Input::Unread);
+    node.step(NOW, NodeInput::Connected);
+    node.step(NOW, manifest(1));
+    node.step(NOW, NodeInput::Graph { digest: GRAPH, outcome: GraphOutcome::Absent });
+    node.step(NOW, NodeInput::Unreadable);
     assert_eq!(node.unfit(), Some(GRAPH));
-    assert_eq!(answers(&node.step(order(2))), declined(2));
+    assert_eq!(answers(&node.step(NOW, order(2))), declined(2));
 }
 
 #[test]
-fn an_account_is_remembered_and_costs_no_write() {
+fn an_account_is_stored_without_a_write() {
     let mut node = ready(settings());
     let account = Account {
         round: 7,
@@ -308,144 +336,152 @@ fn an_account_is_remembered_and_costs_no_write() {
         drawn: 2,
         why: Why::NotDrawn,
     };
-    assert_eq!(node.step(Input::Account(account.clone())), []);
+    assert_eq!(node.step(NOW, NodeInput::Account(account.clone())), []);
     assert_eq!(Node::restore(settings(), 2, node.save()).account(), Some(&account));
 }
 
 #[test]
-fn a_saved_node_goes_on_where_it_was() {
+fn a_saved_node_continues_where_it_was() {
     let codec = CodecKind::TopK { per_mille: 250 };
     let mut node = ready(settings());
-    let job = jobs(&node.step(Input::Order(Order::Train(Train { codec, ..train(1, 1, true) })))).remove(0);
-    let update = answers(&node.step(trained(job.ticket)));
+    let job =
+        jobs(&node.step(NOW, NodeInput::Order(Order::Train(Train { codec, ..train(1, 1, true) })))).remove(0);
+    let update = answers(&node.step(NOW, trained(job.id)));
     let saved = postcard::to_allocvec(&node.save()).unwrap();
-    let saved: Saved = postcard::from_bytes(&saved).unwrap();
+    let saved: SavedNode = postcard::from_bytes(&saved).unwrap();
     assert_eq!(saved.session(), 1);
 
     let mut again = Node::restore(settings(), 2, saved.clone());
-    assert_eq!(again.step(Input::Started), [Effect::FindGraph(GRAPH)]);
-    again.step(Input::Graph { digest: GRAPH, outcome: GraphOutcome::Ready(card()) });
-    let effects = again.step(Input::Connected);
-    let Effect::Publish { message: Message::Status(status), .. } = &effects[0] else { panic!("{effects:?}") };
+    assert_eq!(again.step(NOW, NodeInput::Started), [NodeEffect::FindGraph(GRAPH)]);
+    again.step(NOW, NodeInput::Graph { digest: GRAPH, outcome: GraphOutcome::Ready(info()) });
+    let effects = again.step(NOW, NodeInput::Connected);
+    let NodeEffect::Publish { message: Message::Status(status), .. } = &effects[0] else {
+        panic!("{effects:?}")
+    };
     let Life::Born(birth) = &status.life else { panic!("{status:?}") };
     assert_eq!((birth.graph, birth.weights), (Some(GRAPH), Some(Digest::of_weights(&weights(1)))));
     assert_eq!(answers(&effects), update, "sent once more after a restart too");
 
     let next = |node: &mut Node| {
-        node.step(readings(20..23));
+        node.step(NOW, readings(20..23));
         let order = Order::Train(Train { codec, ..train(2, 2, true) });
-        let job = jobs(&node.step(Input::Order(order))).remove(0);
-        (job.batch.clone(), answers(&node.step(trained(job.ticket))))
+        let job = jobs(&node.step(NOW, NodeInput::Order(order))).remove(0);
+        (job.batch.clone(), answers(&node.step(NOW, trained(job.id))))
     };
     assert_eq!(next(&mut again), next(&mut node), "what top-k left out was saved too");
 
     let mut journalled = Node::restore(settings(), 3, saved.clone());
     for (number, minutes) in [(1, 1..20), (2, 20..23), (2, 20..23)] {
-        journalled.replay(&Entry { number, rounds_read: 0, intake: intake(minutes) });
+        journalled.replay(&JournalEntry { number, rounds_read: 0, batch: batch(minutes) });
     }
     assert_eq!(journalled.window(), &{
         let mut window = Node::restore(settings(), 3, saved.clone()).window().clone();
-        window.add(&intake(20..23));
+        window.add(&batch(20..23));
         window
     });
 
     let WindowSettings::Series(series) = settings().window else { panic!("rows") };
-    let other_window = WindowSettings::Series(SeriesSettings { lags: 3, ..series });
-    let other = Node::restore(Settings { window: other_window, ..settings() }, 3, saved);
+    let other_window = WindowSettings::Series(SeriesConfig { lags: 3, ..series });
+    let other = Node::restore(NodeSettings { window: other_window, ..settings() }, 3, saved);
     assert_eq!(other.window().counts().accepted, 0, "samples of another cut are of no use");
 }
 
 #[test]
 fn forecasts_follow_readings_and_draws() {
-    let mut node = ready(Settings { forecasts: true, ..settings() });
-    let job = jobs(&node.step(order(1))).remove(0);
-    let effects = node.step(trained(job.ticket));
+    let mut node = ready(NodeSettings { forecasts: true, ..settings() });
+    let job = jobs(&node.step(NOW, order(1))).remove(0);
+    let effects = node.step(NOW, trained(job.id));
     assert!(
-        matches!(effects.last(), Some(Effect::Predict(prediction)) if *prediction.weights == *weights(1))
+        matches!(effects.last(), Some(NodeEffect::Predict(prediction)) if *prediction.weights == *weights(1))
     );
-    let effects = node.step(readings(20..21));
-    let [Effect::Journal(Entry { number: 2, .. }), Effect::Predict(prediction)] = &effects[..] else {
+    let effects = node.step(NOW, readings(20..21));
+    let [NodeEffect::Journal(JournalEntry { number: 2, .. }), NodeEffect::Predict(prediction)] = &effects[..]
+    else {
         panic!("{effects:?}")
     };
     assert_eq!((prediction.query.for_ms, prediction.query.shape.as_slice()), (21 * 60_000, &[1, 2, 5][..]));
     assert_eq!(
-        node.step(readings(20..21)),
-        [Effect::Journal(Entry { number: 3, rounds_read: 0, intake: intake(20..21) })],
+        node.step(NOW, readings(20..21)),
+        [NodeEffect::Journal(JournalEntry { number: 3, rounds_read: 0, batch: batch(20..21) })],
         "nothing new"
     );
-    let crate::window::Window::Series(series) = node.window() else { panic!("rows") };
+    let crate::window::DataWindow::Series(series) = node.window() else { panic!("rows") };
     let forecast = Forecast { for_ms: 21 * 60_000, value: series.normaliser().mean() };
-    let said = node.step(Input::Predicted { for_ms: 21 * 60_000, value: 0.0 });
-    assert_eq!(said, [Effect::Announce(forecast)]);
+    let said = node.step(NOW, NodeInput::Predicted { for_ms: 21 * 60_000, value: 0.0 });
+    assert_eq!(said, [NodeEffect::Forecast(forecast)]);
     assert_eq!(node.forecasts().newest(), Some(forecast));
-    node.step(readings(21..22));
+    node.step(NOW, readings(21..22));
     assert_eq!(node.forecasts().mean_absolute_error(), Some(forecast.value), "0 was measured");
 }
 
-fn any_input() -> impl Strategy<Value = Input> {
+fn any_input() -> impl Strategy<Value = NodeInput> {
     let codec =
         prop_oneof![Just(CodecKind::F32), Just(CodecKind::Int8), Just(CodecKind::TopK { per_mille: 300 })];
     let any_order = (0u32..6, 0u32..3, any::<bool>(), codec, 0u32..9).prop_map(
         |(round, version, with, codec, samples)| {
-            Input::Order(Order::Train(Train { codec, samples_max: samples, ..train(round, version, with) }))
+            NodeInput::Order(Order::Train(Train {
+                codec,
+                samples_max: samples,
+                ..train(round, version, with)
+            }))
         },
     );
     let outcome = prop_oneof![
-        3 => Just(GraphOutcome::Ready(card())),
+        3 => Just(GraphOutcome::Ready(info())),
         1 => Just(GraphOutcome::Absent),
         1 => Just(GraphOutcome::Unfit),
     ];
     let digest = prop_oneof![4 => Just(GRAPH), 1 => Just(Digest([2; 32]))];
     prop_oneof![
-        2 => Just(Input::Connected),
-        1 => Just(Input::Lost),
-        1 => Just(Input::Started),
-        1 => Just(Input::Leave),
+        2 => Just(NodeInput::Connected),
+        1 => Just(NodeInput::Disconnected),
+        1 => Just(NodeInput::Started),
+        1 => Just(NodeInput::Shutdown),
         4 => (0u32..6, digest.clone()).prop_map(|(round, graph)| match manifest(round) {
-            Input::Manifest(manifest) => Input::Manifest(Manifest { graph, ..manifest }),
+            NodeInput::Manifest(manifest) => NodeInput::Manifest(Manifest { graph, ..manifest }),
             other => other,
         }),
         6 => any_order,
-        1 => (0u32..6).prop_map(|round| Input::Order(Order::Refused { round, refusal: Refusal::Late })),
-        1 => digest.clone().prop_map(|graph| Input::Order(Order::Graph { graph, onnx: vec![] })),
-        4 => (digest, outcome).prop_map(|(digest, outcome)| Input::Graph { digest, outcome }),
+        1 => (0u32..6).prop_map(|round| NodeInput::Order(Order::Refused { round, refusal: Refusal::Late })),
+        1 => digest.clone().prop_map(|graph| NodeInput::Order(Order::Graph { graph, onnx: vec![] })),
+        4 => (digest, outcome).prop_map(|(digest, outcome)| NodeInput::Graph { digest, outcome }),
         4 => (0i64..200, 0i64..9).prop_map(|(from, count)| readings(from..from + count)),
-        5 => (0u64..12, any::<bool>(), -1f32..1.0).prop_map(|(ticket, failed, entry)| Input::Trained {
-            ticket,
+        5 => (0u64..12, any::<bool>(), -1f32..1.0).prop_map(|(job_id, failed, entry)| NodeInput::Trained {
+            job_id,
             outcome: if failed {
                 Err(Declined::TrainingFailed)
             } else {
                 Ok(Trained { loss: 0.1, online_loss: None, vector: vec![entry; PARAMETERS] })
             },
         }),
-        1 => any::<f32>().prop_map(|value| Input::Predicted { for_ms: 0, value }),
+        1 => any::<f32>().prop_map(|value| NodeInput::Predicted { for_ms: 0, value }),
     ]
 }
 
 proptest! {
     #[test]
     fn no_sequence_of_inputs_breaks_the_rules(inputs in prop::collection::vec(any_input(), 0..120), paced: bool) {
-        let mut node = Node::new(Settings { paced_by_rounds: paced, forecasts: true, ..settings() }, 1);
+        let mut node = Node::new(NodeSettings { paced_by_rounds: paced, forecasts: true, ..settings() }, 1);
         let (mut asked, mut running) = (Vec::new(), None);
         let mut connected = false;
         let mut said: Vec<(u32, Answer)> = Vec::new();
         for input in inputs {
             match &input {
-                Input::Order(Order::Train(train)) => asked.push(train.round),
-                Input::Connected => connected = true,
-                Input::Lost => connected = false,
-                Input::Trained { ticket, .. } if running == Some(*ticket) => running = None,
+                NodeInput::Order(Order::Train(train)) => asked.push(train.round),
+                NodeInput::Connected => connected = true,
+                NodeInput::Disconnected => connected = false,
+                NodeInput::Trained { job_id, .. } if running == Some(*job_id) => running = None,
                 _ => {}
             }
-            let restarted = matches!(input, Input::Manifest(_));
-            let effects = node.step(input);
+            let restarted = matches!(input, NodeInput::Manifest(_));
+            let effects = node.step(NOW, input);
             for job in jobs(&effects) {
                 prop_assert_eq!(running, None, "at most one training at a time");
                 prop_assert!(asked.contains(&job.round) && job.round >= node.round());
                 prop_assert_eq!(job.weights.len(), PARAMETERS);
-                running = Some(job.ticket);
+                running = Some(job.id);
             }
-            let speaks = effects.iter().any(|effect| matches!(effect, Effect::Publish { .. }));
+            let speaks = effects.iter().any(|effect| matches!(effect, NodeEffect::Publish { .. }));
             prop_assert!(connected || !speaks);
             if restarted {
                 said.clear();

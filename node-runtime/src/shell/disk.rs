@@ -1,4 +1,4 @@
-//! The files of a state folder, and the little that is done to them.
+//! File operations on a state folder.
 
 use std::fmt::Debug;
 use std::fs::{self, OpenOptions};
@@ -7,22 +7,22 @@ use std::path::PathBuf;
 
 use evenhand_program::atomic;
 
-/// What a node needs of a disk: small enough to be broken on purpose in tests.
+/// File operations of a state folder; tests inject faults by another implementation.
 pub(super) trait Disk: Debug + Send + Sync {
     /// The whole file; none if it does not exist.
     fn read(&self, name: &str) -> io::Result<Option<Vec<u8>>>;
 
-    /// Replaces the file: whatever happens, it is the old one or the new one.
+    /// Replaces the file atomically.
     fn replace(&self, name: &str, bytes: &[u8]) -> io::Result<()>;
 
-    /// Adds to the end of the file; with `sync` it is on the device when this returns, else at least with the system.
+    /// Appends to the file; with `sync` the data are on the device when this returns, else in the system's cache.
     fn append(&self, name: &str, bytes: &[u8], sync: bool) -> io::Result<()>;
 
-    /// Leaves the first `length` bytes of the file; makes it if need be.
-    fn cut(&self, name: &str, length: u64) -> io::Result<()>;
+    /// Truncates the file to `length` bytes; creates it if absent.
+    fn truncate(&self, name: &str, length: u64) -> io::Result<()>;
 
-    /// Gives the file another name, so that a person can look at it.
-    fn put_aside(&self, name: &str) -> io::Result<()>;
+    /// Renames the file for later inspection.
+    fn set_aside(&self, name: &str) -> io::Result<()>;
 }
 
 /// A folder of the file system.
@@ -48,11 +48,11 @@ impl Disk for Folder {
         if sync { file.sync_data() } else { Ok(()) }
     }
 
-    fn cut(&self, name: &str, length: u64) -> io::Result<()> {
+    fn truncate(&self, name: &str, length: u64) -> io::Result<()> {
         OpenOptions::new().create(true).append(true).open(self.0.join(name))?.set_len(length)
     }
 
-    fn put_aside(&self, name: &str) -> io::Result<()> {
+    fn set_aside(&self, name: &str) -> io::Result<()> {
         let path = self.0.join(name);
         fs::rename(&path, path.with_extension("unreadable"))
     }

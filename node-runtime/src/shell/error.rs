@@ -1,43 +1,43 @@
-//! Why a node cannot run.
+//! Errors that end a node.
 
 use std::net::SocketAddr;
 
 use evenhand_link::LinkError;
 use evenhand_program::exit::Exit;
 
-use crate::config::ConfigError;
+use crate::config::NodeConfigError;
 use crate::source::SourceError;
 
-/// Why a node cannot run.
+/// Error that ends a node.
 #[derive(Debug, thiserror::Error)]
 pub enum NodeError {
     /// The configuration is wrong.
     #[error(transparent)]
-    Config(#[from] ConfigError),
+    Config(#[from] NodeConfigError),
     /// The link cannot be set up.
     #[error(transparent)]
     Link(#[from] LinkError),
     /// A recorded source that is read by rounds does not open.
     #[error(transparent)]
     Source(#[from] SourceError),
-    /// The port for Prometheus is taken.
+    /// The address for Prometheus is in use.
     #[error("cannot listen on {listen}: {cause}; choose another metrics.listen")]
     Metrics {
-        /// Where it should have been.
+        /// The configured address.
         listen: SocketAddr,
-        /// What the system says.
+        /// The system's error.
         cause: std::io::Error,
     },
-    /// The state folder cannot be used at all; one that is only full is waited for.
+    /// The state folder cannot be used at all; a full disk is no such error.
     #[error("cannot write to node.state_folder: {cause}; it must be a writable folder")]
     State {
-        /// What the system says.
+        /// The system's error.
         cause: std::io::Error,
     },
 }
 
 impl NodeError {
-    /// What the program tells the shell when it ends because of it.
+    /// The exit code of the program.
     pub fn exit(&self) -> Exit {
         match self {
             NodeError::Config(_) | NodeError::State { .. } | NodeError::Metrics { .. } => Exit::Config,

@@ -1,4 +1,4 @@
-//! The report for Prometheus, over the smallest HTTP server that serves one page.
+//! Metrics for Prometheus, over a minimal HTTP server for one page.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -11,37 +11,37 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinHandle;
 use tokio::time;
 
-use super::{NodeError, Report};
+use super::{NodeError, StatusSnapshot};
 
 const REQUEST_BYTES_MAX: usize = 8 * 1024;
 const TIMEOUT: Duration = Duration::from_secs(5);
-/// Visitors served at a time.
-const VISITORS: usize = 8;
+/// Connections served at a time.
+const CONNECTIONS_MAX: usize = 8;
 
 /// Serves `GET /metrics` until the task is ended.
 pub(super) async fn serve(
     listen: SocketAddr,
-    report: watch::Receiver<Option<Report>>,
+    status: watch::Receiver<Option<StatusSnapshot>>,
 ) -> Result<JoinHandle<()>, NodeError> {
     match TcpListener::bind(listen).await {
-        Ok(listener) => Ok(tokio::spawn(accept(listener, report))),
+        Ok(listener) => Ok(tokio::spawn(accept(listener, status))),
         Err(cause) => Err(NodeError::Metrics { listen, cause }),
     }
 }
 
-async fn accept(listener: TcpListener, report: watch::Receiver<Option<Report>>) {
-    let seats = Arc::new(Semaphore::new(VISITORS));
+async fn accept(listener: TcpListener, status: watch::Receiver<Option<StatusSnapshot>>) {
+    let permits = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     loop {
-        let Ok(seat) = Arc::clone(&seats).acquire_owned().await else { return };
+        let Ok(permit) = Arc::clone(&permits).acquire_owned().await else { return };
         let Ok((stream, _)) = listener.accept().await else {
             time::sleep(TIMEOUT).await;
             continue;
         };
-        let page = report.borrow().as_ref().map(Report::metrics);
+        let page = status.borrow().as_ref().map(StatusSnapshot::metrics);
         tokio::spawn(async move {
-            // Visitors that are slow or leave are their own concern.
+            // Clients that are slow or disconnect need no answer.
             let _ = time::timeout(TIMEOUT, answer(stream, page)).await;
-            drop(seat);
+            drop(permit);
         });
     }
 }
@@ -56,13 +56,13 @@ async fn answer(mut stream: TcpStream, page: Option<String>) -> std::io::Result<
         }
         request.extend_from_slice(&block[..count]);
     }
-    let (status, body) = match page {
+    let (status_line, body) = match page {
         _ if !request.starts_with(b"GET /metrics ") => ("404 Not Found", "see /metrics\n".to_owned()),
         Some(page) => ("200 OK", page),
         None => ("503 Service Unavailable", "starting\n".to_owned()),
     };
     let head = format!(
-        "HTTP/1.1 {status}\r\nContent-Type: {CONTENT_TYPE}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+        "HTTP/1.1 {status_line}\r\nContent-Type: {CONTENT_TYPE}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
         body.len()
     );
     stream.write_all(head.as_bytes()).await?;

@@ -1,17 +1,16 @@
-//! A node over MQTT: the core, a link, a source and a place to keep things.
+//! A node over MQTT: the core with a link, a source and a state folder.
 
-mod complaints;
 mod disk;
 mod error;
-mod feed;
-mod forecaster;
-mod letters;
+mod log_dedup;
 mod metrics;
+mod outbound_queue;
 mod owner;
-mod report;
 mod runner;
-mod state;
-mod workshop;
+mod source_driver;
+mod state_store;
+mod status;
+mod training_pool;
 
 use std::sync::Arc;
 
@@ -19,23 +18,27 @@ use evenhand_program::notify::ServiceNotifier;
 use tokio::sync::watch;
 
 pub use error::NodeError;
-pub use report::{Report, SourceHealth};
-pub use workshop::Workshop;
+pub use status::{SourceStatus, StatusSnapshot};
+pub use training_pool::TrainingPool;
 
 use self::runner::Runner;
-use crate::config::Config;
+use crate::config::NodeConfig;
 
-/// Tells nodes to end: they do when it becomes true, or when its sender is gone.
+/// Stop signal: a node shuts down when it becomes true, or when its sender is dropped.
 pub type Stop = watch::Receiver<bool>;
 
-/// Runs one node until `stop`; a broker that is away is waited for.
+/// Runs one node until `stop`; reconnects to a broker that is unavailable.
 ///
-/// Many nodes can run on one runtime: they share models and training threads through the `workshop`.
-pub async fn run(config: &Config, workshop: Arc<Workshop>, stop: Stop) -> Result<(), NodeError> {
-    Runner::run(config, workshop, stop, ServiceNotifier::default()).await
+/// Many nodes can run on one runtime: they share models and training threads through the training `pool`.
+pub async fn run(config: &NodeConfig, pool: Arc<TrainingPool>, stop: Stop) -> Result<(), NodeError> {
+    Runner::run(config, pool, stop, ServiceNotifier::default()).await
 }
 
 /// As [`run`], for the one node of a process that systemd may have started.
-pub async fn run_as_service(config: &Config, workshop: Arc<Workshop>, stop: Stop) -> Result<(), NodeError> {
-    Runner::run(config, workshop, stop, ServiceNotifier::from_environment()).await
+pub async fn run_as_service(
+    config: &NodeConfig,
+    pool: Arc<TrainingPool>,
+    stop: Stop,
+) -> Result<(), NodeError> {
+    Runner::run(config, pool, stop, ServiceNotifier::from_environment()).await
 }

@@ -1,4 +1,4 @@
-//! What a node tells its owner: forecasts and standing, on a broker at home, where Home Assistant finds them by itself.
+//! Owner link: forecasts and standing on a broker at home, with Home Assistant's discovery.
 
 use std::time::Duration;
 
@@ -9,25 +9,25 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time;
 
-use super::{NodeError, Report};
-use crate::config::{Config, OwnerSection};
+use super::{NodeError, StatusSnapshot};
+use crate::config::{NodeConfig, OwnerConfig};
 use crate::source::time::iso_text;
 
 const PAUSE_MIN: Duration = Duration::from_secs(1);
 const PAUSE_MAX: Duration = Duration::from_secs(30);
-/// Messages between us and the broker.
-const WAITING: usize = 8;
+/// Requests that wait for the broker at most.
+const REQUESTS_MAX: usize = 8;
 
-/// A link to the owner's broker.
+/// A connection to the owner's broker.
 #[derive(Debug)]
-pub(super) struct Owner {
+pub(super) struct OwnerLink {
     state: watch::Sender<String>,
     task: JoinHandle<()>,
 }
 
-impl Owner {
+impl OwnerLink {
     /// Connects in the background.
-    pub(super) fn start(config: &Config, section: &OwnerSection) -> Result<Self, NodeError> {
+    pub(super) fn start(config: &NodeConfig, section: &OwnerConfig) -> Result<Self, NodeError> {
         let (node, federation) = (config.node.id.as_str(), config.node.federation.as_str());
         let base = format!("{}/{federation}/{node}", section.topic);
         let topics = Topics { state: format!("{base}/state"), availability: format!("{base}/availability") };
@@ -36,43 +36,43 @@ impl Owner {
             rumqttc_options(&broker, tls.as_ref(), &format!("evenhand-{federation}-{node}-owner"))?;
         options.set_keep_alive(Duration::from_secs(section.broker.keep_alive_s.into()));
         options.set_last_will(LastWill::new(&topics.availability, "offline", QoS::AtLeastOnce, true));
-        let (client, events) = AsyncClient::new(options, WAITING);
+        let (client, events) = AsyncClient::new(options, REQUESTS_MAX);
         let state = watch::Sender::new(String::new());
         let connections = watch::Sender::new(0);
-        let speaker = Speaker {
+        let publisher = OwnerPublisher {
             client,
-            introduction: introduction(section, node, federation, &topics),
+            discovery: discovery(section, node, federation, &topics),
             topics,
             connections: connections.subscribe(),
             state: state.subscribe(),
         };
         let task = tokio::spawn(async move {
-            let speak = async {
-                // An error means that the connection is closed for good.
-                let _ = speaker.speak().await;
+            let publish = async {
+                // An error means that the connection is closed.
+                let _ = publisher.run().await;
                 std::future::pending::<()>().await;
             };
             // Neither is interrupted by the other: rumqttc would lose what it is about to write.
             tokio::select! {
                 () = keep_connected(events, connections) => {}
-                () = speak => {}
+                () = publish => {}
             }
         });
         Ok(Self { state, task })
     }
 
-    /// Tells the owner how the node is doing, if that has changed.
-    pub(super) fn tell(&self, report: &Report) {
-        let text = state(report).to_string();
+    /// Publishes the node's status, if it has changed.
+    pub(super) fn publish(&self, status: &StatusSnapshot) {
+        let text = state(status).to_string();
         self.state.send_if_modified(|last| {
-            let news = *last != text;
+            let changed = *last != text;
             *last = text;
-            news
+            changed
         });
     }
 
-    /// Says that nothing more will come.
-    pub(super) async fn leave(self, within: Duration) {
+    /// Publishes `offline` and disconnects.
+    pub(super) async fn close(self, within: Duration) {
         drop(self.state);
         let abort = self.task.abort_handle();
         if time::timeout(within, self.task).await.is_err() {
@@ -87,14 +87,14 @@ struct Topics {
     availability: String,
 }
 
-/// What Home Assistant shows.
-fn state(report: &Report) -> Value {
-    let account = report.account.as_ref();
+/// The state that Home Assistant shows.
+fn state(status: &StatusSnapshot) -> Value {
+    let account = status.account.as_ref();
     json!({
-        "forecast": report.forecast.map(|forecast| forecast.value),
-        "forecast_for": report.forecast.map(|forecast| iso_text(forecast.for_ms)),
-        "mean_absolute_error": report.mean_absolute_error,
-        "round": report.round,
+        "forecast": status.forecast.map(|forecast| forecast.value),
+        "forecast_for": status.forecast.map(|forecast| iso_text(forecast.for_ms)),
+        "mean_absolute_error": status.mean_absolute_error,
+        "round": status.round,
         "standing": account.map(|account| account.standing),
         "sampling_probability": account.map(|account| account.sampling_probability),
         "staleness": account.map(|account| account.staleness),
@@ -102,12 +102,7 @@ fn state(report: &Report) -> Value {
 }
 
 /// The retained messages by which Home Assistant discovers the node, as (topic, payload).
-fn introduction(
-    section: &OwnerSection,
-    node: &str,
-    federation: &str,
-    topics: &Topics,
-) -> Vec<(String, String)> {
+fn discovery(section: &OwnerConfig, node: &str, federation: &str, topics: &Topics) -> Vec<(String, String)> {
     if section.discovery_prefix.is_empty() {
         return Vec::new();
     }
@@ -122,7 +117,7 @@ fn introduction(
         ("staleness", "Rounds since the last model", "", "mdi:timer-sand"),
         ("round", "Round", "", "mdi:counter"),
     ];
-    let introduce = |(key, name, unit, icon): (&str, &str, &str, &str)| {
+    let message = |(key, name, unit, icon): (&str, &str, &str, &str)| {
         let mut sensor = json!({
             "name": name,
             "unique_id": format!("{device}_{key}"),
@@ -144,52 +139,52 @@ fn introduction(
         }
         (format!("{}/sensor/{device}/{key}/config", section.discovery_prefix), sensor.to_string())
     };
-    sensors.into_iter().map(introduce).collect()
+    sensors.into_iter().map(message).collect()
 }
 
-/// Says everything at every connection, and the state whenever it changes.
-struct Speaker {
+/// Publishes everything at every connect, and the state whenever it changes.
+struct OwnerPublisher {
     client: AsyncClient,
     topics: Topics,
-    introduction: Vec<(String, String)>,
-    /// Counts the connections.
+    discovery: Vec<(String, String)>,
+    /// Number of connects.
     connections: watch::Receiver<u64>,
     state: watch::Receiver<String>,
 }
 
-impl Speaker {
-    async fn speak(mut self) -> Result<(), ClientError> {
+impl OwnerPublisher {
+    async fn run(mut self) -> Result<(), ClientError> {
         loop {
             tokio::select! {
                 connected = self.connections.changed() => match connected {
-                    Ok(()) => self.introduce().await?,
+                    Ok(()) => self.announce().await?,
                     Err(_) => return Ok(()),
                 },
                 changed = self.state.changed() => if changed.is_err() {
-                    self.say(&self.topics.availability, "offline").await?;
+                    self.publish(&self.topics.availability, "offline").await?;
                     return self.client.disconnect().await;
                 },
             }
             let state = self.state.borrow_and_update().clone();
             if !state.is_empty() && *self.connections.borrow() > 0 {
-                self.say(&self.topics.state, &state).await?;
+                self.publish(&self.topics.state, &state).await?;
             }
         }
     }
 
-    async fn introduce(&self) -> Result<(), ClientError> {
-        for (topic, payload) in &self.introduction {
-            self.say(topic, payload).await?;
+    async fn announce(&self) -> Result<(), ClientError> {
+        for (topic, payload) in &self.discovery {
+            self.publish(topic, payload).await?;
         }
-        self.say(&self.topics.availability, "online").await
+        self.publish(&self.topics.availability, "online").await
     }
 
-    async fn say(&self, topic: &str, payload: &str) -> Result<(), ClientError> {
+    async fn publish(&self, topic: &str, payload: &str) -> Result<(), ClientError> {
         self.client.publish(topic, QoS::AtLeastOnce, true, payload).await
     }
 }
 
-/// Connects again and again; ends after a goodbye.
+/// Polls the connection and reconnects; ends after a disconnect by this side.
 async fn keep_connected(mut events: EventLoop, connections: watch::Sender<u64>) {
     let mut pause = PAUSE_MIN;
     loop {
@@ -202,7 +197,7 @@ async fn keep_connected(mut events: EventLoop, connections: watch::Sender<u64>) 
             Ok(_) => {}
             Err(error) => {
                 if pause == PAUSE_MIN {
-                    tracing::warn!(%error, "the owner's broker is away; trying again");
+                    tracing::warn!(%error, "disconnected from the owner's broker; reconnecting");
                 }
                 time::sleep(pause).await;
                 pause = (pause * 2).min(PAUSE_MAX);

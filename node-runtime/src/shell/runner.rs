@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use evenhand_link::{
     BackgroundPublisher, Events, Link, LinkError, LinkEvent, LinkOptions, OutboundMessage, Publisher,
@@ -11,85 +11,87 @@ use evenhand_program::atomic;
 use evenhand_program::notify::ServiceNotifier;
 use evenhand_protocol::identity::{FederationId, NodeId};
 use evenhand_protocol::message::Message;
+use evenhand_protocol::tick::Tick;
 use evenhand_protocol::topic::{self, Channel};
 use tokio::sync::watch;
 use tokio::task::{self, JoinError, JoinHandle, JoinSet};
 use tokio::time;
 
-use super::complaints::Complaints;
 use super::disk::{Disk, Folder};
-use super::feed::Feed;
-use super::forecaster::Forecaster;
-use super::letters::Letters;
+use super::log_dedup::LogDedup;
 use super::metrics;
-use super::owner::Owner;
-use super::report::{Circumstances, Report};
-use super::state::State;
-use super::{NodeError, Stop, Workshop};
-use crate::config::Config;
-use crate::core::{Effect, Input, Node, Prediction};
+use super::outbound_queue::NodeOutboundQueue;
+use super::owner::OwnerLink;
+use super::source_driver::SourceDriver;
+use super::state_store::StateStore;
+use super::status::{StatusContext, StatusSnapshot};
+use super::{NodeError, Stop, TrainingPool};
+use crate::config::NodeConfig;
+use crate::core::{Node, NodeEffect, NodeInput, Prediction};
 use crate::source::now_ms;
 
-/// How long a node that ends waits for brokers to acknowledge its last words.
-const FAREWELL: Duration = Duration::from_secs(5);
+/// Time for the last messages to be acknowledged.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How often those who watch are told even if nothing happens: memory cards do not live for ever.
-const REPORT_EVERY: Duration = Duration::from_secs(30);
+/// Interval of the status file: memory cards wear out.
+const STATUS_INTERVAL: Duration = Duration::from_secs(30);
 
-/// Everything one running node holds.
+/// One running node.
 pub(super) struct Runner {
     id: NodeId,
     federation: FederationId,
+    began: Instant,
     node: Node,
-    workshop: Arc<Workshop>,
-    state: State,
-    feed: Feed,
+    pool: Arc<TrainingPool>,
+    state: StateStore,
+    source: SourceDriver,
     publisher: Publisher,
     events: Events,
-    post: BackgroundPublisher<Letters>,
-    jobs: JoinSet<Done>,
-    forecaster: Option<Forecaster>,
-    /// The newest forecast that is wanted while another is being made.
-    wanted: Option<Box<Prediction>>,
+    outbound: BackgroundPublisher<NodeOutboundQueue>,
+    jobs: JoinSet<JobResult>,
+    /// A forecast is being made.
+    forecasting: bool,
+    /// The newest forecast requested while another is being made.
+    next_forecast: Option<Box<Prediction>>,
     trainings: u64,
-    watchers: Watchers,
-    complaints: Complaints,
+    sinks: StatusSinks,
+    log: LogDedup,
 }
 
-/// Those who want to know how the node is doing.
-struct Watchers {
+/// Receivers of the node's status.
+struct StatusSinks {
     notify: ServiceNotifier,
-    /// Where `evenhand-node status` looks.
+    /// The folder that `evenhand-node status` reads.
     folder: Option<Folder>,
-    owner: Option<Owner>,
-    report: watch::Sender<Option<Report>>,
+    owner: Option<OwnerLink>,
+    status: watch::Sender<Option<StatusSnapshot>>,
     metrics: Option<JoinHandle<()>>,
 }
 
-/// What a job outside the event loop gave.
-enum Done {
-    Input(Input),
-    Trained(Input, Option<String>),
-    Forecast(Forecaster, Result<Input, String>),
+/// The result of a job outside the event loop.
+enum JobResult {
+    Input(NodeInput),
+    Trained(NodeInput, Option<String>),
+    Forecast(Result<NodeInput, String>),
 }
 
 impl Runner {
     /// Runs a node until `stop`.
     pub(super) async fn run(
-        config: &Config,
-        workshop: Arc<Workshop>,
+        config: &NodeConfig,
+        pool: Arc<TrainingPool>,
         stop: Stop,
         notify: ServiceNotifier,
     ) -> Result<(), NodeError> {
-        let mut runner = Self::start(config, workshop, notify).await?;
+        let mut runner = Self::start(config, pool, notify).await?;
         let served = runner.serve(stop).await;
-        runner.leave().await;
+        runner.shut_down().await;
         served
     }
 
     async fn start(
-        config: &Config,
-        workshop: Arc<Workshop>,
+        config: &NodeConfig,
+        pool: Arc<TrainingPool>,
         notify: ServiceNotifier,
     ) -> Result<Self, NodeError> {
         let folder = config.node.state_folder.as_ref();
@@ -99,237 +101,237 @@ impl Runner {
             }
         }
         let disk = folder.map(|folder| Arc::new(Folder(folder.clone())) as Arc<dyn Disk>);
-        let (state, mut node) = State::open(disk, config.settings()?, now_ms()).await?;
-        find_graph(&mut node, &workshop).await;
-        let report = watch::Sender::new(None);
+        let (state, mut node) = StateStore::open(disk, config.settings()?, now_ms()).await?;
+        find_graph(&mut node, &pool).await;
+        let status = watch::Sender::new(None);
         let metrics = match &config.metrics {
-            Some(section) => Some(metrics::serve(section.listen, report.subscribe()).await?),
+            Some(section) => Some(metrics::serve(section.listen, status.subscribe()).await?),
             None => None,
         };
-        let owner = config.owner.as_ref().map(|section| Owner::start(config, section)).transpose()?;
+        let owner = config.owner.as_ref().map(|section| OwnerLink::start(config, section)).transpose()?;
         let folder = folder.cloned().map(Folder);
-        let watchers = Watchers { notify, folder, owner, report, metrics };
-        let feed = Feed::start(config, node.window().position())?;
+        let sinks = StatusSinks { notify, folder, owner, status, metrics };
+        let source = SourceDriver::start(config, node.window().position())?;
         let (publisher, events) = Link::connect(link_options(config, &node)?)?;
         let (id, federation) = (config.node.id.clone(), config.node.federation.clone());
         tracing::info!(node = %id, %federation, session = node.session(), "started");
-        watchers.notify.ready();
+        sinks.notify.ready();
         Ok(Self {
-            post: BackgroundPublisher::start(publisher.clone(), Letters::default()),
-            complaints: Complaints::new(id.clone(), &node),
+            outbound: BackgroundPublisher::start(publisher.clone(), NodeOutboundQueue::default()),
+            log: LogDedup::new(id.clone(), &node),
             id,
             federation,
+            began: Instant::now(),
             node,
-            workshop,
+            pool,
             state,
-            feed,
+            source,
             publisher,
             events,
             jobs: JoinSet::new(),
-            forecaster: Some(Forecaster::default()),
-            wanted: None,
+            forecasting: false,
+            next_forecast: None,
             trainings: 0,
-            watchers,
+            sinks,
         })
     }
 
     async fn serve(&mut self, mut stop: Stop) -> Result<(), NodeError> {
-        let mut heartbeat = self.watchers.notify.watchdog_interval().map(time::interval);
-        let mut reporting = self.watchers.any().then(|| time::interval(REPORT_EVERY));
+        let mut heartbeat = self.sinks.notify.watchdog_interval().map(time::interval);
+        let mut status_interval = self.sinks.any().then(|| time::interval(STATUS_INTERVAL));
         loop {
             let input = tokio::select! {
                 () = stopped(&mut stop) => return Ok(()),
                 event = self.events.next() => match event {
-                    Some(event) => self.hear(event),
+                    Some(event) => self.link_event(event),
                     None => return Err(LinkError::Closed.into()),
                 },
                 Some(done) = self.jobs.join_next() => self.finish(done),
-                intake = self.feed.next() => Some(Input::Intake(intake)),
+                batch = self.source.next() => Some(NodeInput::Data(batch)),
                 () = tick(&mut heartbeat) => {
-                    self.watchers.notify.watchdog();
+                    self.sinks.notify.watchdog();
                     None
                 }
-                () = tick(&mut reporting) => {
-                    self.write_report().await;
+                () = tick(&mut status_interval) => {
+                    self.write_status().await;
                     None
                 }
             };
             if let Some(input) = input {
-                self.take(input).await;
-                self.feed.kept();
+                self.handle(input).await;
+                self.source.acknowledge();
             }
         }
     }
 
-    /// Feeds the core and carries out what it wants. Waits for the disk, never for the broker.
-    async fn take(&mut self, input: Input) {
+    /// Passes an input to the core and carries out the effects. Waits for the disk, never for the broker.
+    async fn handle(&mut self, input: NodeInput) {
         let mut inputs = VecDeque::from([input]);
         while let Some(input) = inputs.pop_front() {
-            for effect in self.node.step(input) {
+            for effect in self.node.step(self.now(), input) {
                 inputs.extend(self.carry_out(effect).await);
             }
         }
-        self.complaints.look_at(&self.node);
-        if self.watchers.owner.is_some() || self.watchers.metrics.is_some() {
-            self.tell();
+        self.log.check_node(&self.node);
+        if self.sinks.owner.is_some() || self.sinks.metrics.is_some() {
+            self.publish_status();
         }
     }
 
-    async fn carry_out(&mut self, effect: Effect) -> Option<Input> {
+    async fn carry_out(&mut self, effect: NodeEffect) -> Option<NodeInput> {
         match effect {
-            Effect::Publish { channel, message, retain } => {
+            NodeEffect::Publish { channel, message, retain } => {
                 let topic = topic::node(&self.federation, &self.id, channel);
-                self.post.update(|letters| letters.push(OutboundMessage { topic, message, retain }));
+                self.outbound.update(|queue| queue.push(OutboundMessage { topic, message, retain }));
             }
-            Effect::FindGraph(digest) => {
-                let workshop = Arc::clone(&self.workshop);
-                self.jobs.spawn_blocking(move || Done::Input(workshop.find(digest)));
+            NodeEffect::FindGraph(digest) => {
+                let pool = Arc::clone(&self.pool);
+                self.jobs.spawn_blocking(move || JobResult::Input(pool.find(digest)));
             }
-            Effect::LoadGraph { digest, onnx } => {
-                let workshop = Arc::clone(&self.workshop);
-                self.jobs.spawn_blocking(move || Done::Input(workshop.load(digest, &onnx)));
+            NodeEffect::LoadGraph { digest, onnx } => {
+                let pool = Arc::clone(&self.pool);
+                self.jobs.spawn_blocking(move || JobResult::Input(pool.load(digest, &onnx)));
             }
-            Effect::Read { rounds } => return Some(Input::Intake(self.feed.read_rounds(rounds))),
-            Effect::Train(job) => {
+            NodeEffect::Read { rounds } => return Some(NodeInput::Data(self.source.read_rounds(rounds))),
+            NodeEffect::Train(job) => {
                 tracing::debug!(node = %self.id, round = job.round, samples = job.batch.samples(), "training");
                 self.trainings += 1;
-                let workshop = Arc::clone(&self.workshop);
+                let (pool, now) = (Arc::clone(&self.pool), self.now());
                 self.jobs.spawn(async move {
-                    let (input, cause) = workshop.train(job).await;
-                    Done::Trained(input, cause)
+                    let (input, cause) = pool.train(now, job).await;
+                    JobResult::Trained(input, cause)
                 });
             }
-            Effect::Predict(prediction) => {
-                self.wanted = Some(prediction);
+            NodeEffect::Predict(prediction) => {
+                self.next_forecast = Some(prediction);
                 self.forecast();
             }
-            Effect::Announce(forecast) => {
+            NodeEffect::Forecast(forecast) => {
                 tracing::debug!(node = %self.id, value = forecast.value, for_ms = forecast.for_ms, "forecast");
             }
-            Effect::Journal(entry) => {
-                if self.state.note(&entry).await {
+            NodeEffect::Journal(entry) => {
+                if self.state.append(&entry).await {
                     self.state.save(&self.node).await;
                 }
             }
-            Effect::Persist => self.state.save(&self.node).await,
+            NodeEffect::Persist => self.state.save(&self.node).await,
         }
         None
     }
 
-    /// Makes the newest forecast that is wanted, one at a time.
-    fn forecast(&mut self) {
-        let Some(mut forecaster) = self.forecaster.take_if(|_| self.wanted.is_some()) else { return };
-        let Some(prediction) = self.wanted.take() else { return };
-        let workshop = Arc::clone(&self.workshop);
-        self.jobs.spawn_blocking(move || {
-            let model = workshop.model(prediction.graph);
-            let forecast = match model {
-                Some(model) => forecaster.forecast(&prediction, &model),
-                None => Err("the model is gone".into()),
-            };
-            Done::Forecast(forecaster, forecast)
-        });
+    fn now(&self) -> Tick {
+        Tick(u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX))
     }
 
-    fn finish(&mut self, done: Result<Done, JoinError>) -> Option<Input> {
+    /// Makes the newest forecast requested, one at a time.
+    fn forecast(&mut self) {
+        if self.forecasting {
+            return;
+        }
+        let Some(prediction) = self.next_forecast.take() else { return };
+        self.forecasting = true;
+        let pool = Arc::clone(&self.pool);
+        self.jobs.spawn(async move { JobResult::Forecast(pool.forecast(prediction).await) });
+    }
+
+    fn finish(&mut self, done: Result<JobResult, JoinError>) -> Option<NodeInput> {
         match done {
-            Ok(Done::Input(input)) => Some(input),
-            Ok(Done::Trained(input, cause)) => {
-                self.complaints.trained(cause);
+            Ok(JobResult::Input(input)) => Some(input),
+            Ok(JobResult::Trained(input, cause)) => {
+                self.log.trained(cause);
                 Some(input)
             }
-            Ok(Done::Forecast(forecaster, outcome)) => {
-                self.forecaster = Some(forecaster);
+            Ok(JobResult::Forecast(outcome)) => {
+                self.forecasting = false;
                 self.forecast();
-                self.complaints.forecast(outcome.as_ref().err().cloned());
+                self.log.forecast(outcome.as_ref().err().cloned());
                 outcome.ok()
             }
             Err(error) => {
                 tracing::error!(node = %self.id, %error, "a job failed");
-                self.forecaster.get_or_insert_default();
                 None
             }
         }
     }
 
-    fn hear(&mut self, event: LinkEvent) -> Option<Input> {
+    fn link_event(&mut self, event: LinkEvent) -> Option<NodeInput> {
         match event {
             LinkEvent::Connected { session_present } => {
-                self.complaints.connected(session_present);
-                self.post.update(Letters::begin_anew);
-                Some(Input::Connected)
+                self.log.connected(session_present);
+                self.outbound.update(NodeOutboundQueue::clear);
+                Some(NodeInput::Connected)
             }
             LinkEvent::Disconnected { cause } => {
-                self.complaints.lost(&cause);
-                Some(Input::Lost)
+                self.log.disconnected(&cause);
+                Some(NodeInput::Disconnected)
             }
             LinkEvent::Malformed { topic, error, .. } => {
-                self.complaints.malformed(&topic, &error);
+                self.log.malformed(&topic, &error);
                 let order = topic == topic::node(&self.federation, &self.id, Channel::Task);
-                (order && error.is_too_long()).then_some(Input::Unread)
+                (order && error.is_too_long()).then_some(NodeInput::Unreadable)
             }
             LinkEvent::Message { message, .. } => match message {
-                Message::Manifest(manifest) => Some(Input::Manifest(manifest)),
-                Message::Order(order) => Some(Input::Order(order)),
-                Message::Account(account) => Some(Input::Account(account)),
+                Message::Manifest(manifest) => Some(NodeInput::Manifest(manifest)),
+                Message::Order(order) => Some(NodeInput::Order(order)),
+                Message::Account(account) => Some(NodeInput::Account(account)),
                 Message::Status(_) | Message::Answer(_) => None,
             },
         }
     }
 
-    /// Tells those who watch how the node is doing.
-    fn tell(&self) -> Report {
-        let circumstances = Circumstances {
+    /// Publishes the present status.
+    fn publish_status(&self) -> StatusSnapshot {
+        let circumstances = StatusContext {
             now_ms: now_ms(),
             node: &self.id,
             federation: &self.federation,
             connected: self.publisher.connected(),
             trainings: self.trainings,
-            source: self.feed.health(),
+            source: self.source.status(),
             traffic: self.publisher.traffic(),
         };
-        let report = Report::of(&self.node, circumstances);
-        if let Some(owner) = &self.watchers.owner {
-            owner.tell(&report);
+        let status = StatusSnapshot::of(&self.node, circumstances);
+        if let Some(owner) = &self.sinks.owner {
+            owner.publish(&status);
         }
-        self.watchers.report.send_replace(Some(report.clone()));
-        report
+        self.sinks.status.send_replace(Some(status.clone()));
+        status
     }
 
-    async fn write_report(&mut self) {
-        let report = self.tell();
-        let Some(Folder(folder)) = &self.watchers.folder else { return };
+    async fn write_status(&mut self) {
+        let status = self.publish_status();
+        let Some(Folder(folder)) = &self.sinks.folder else { return };
         let folder = folder.clone();
-        let written = task::spawn_blocking(move || report.write(&folder)).await;
+        let written = task::spawn_blocking(move || status.write(&folder)).await;
         if let Ok(Err(error)) = written {
-            tracing::debug!(node = %self.id, %error, "cannot write the report");
+            tracing::debug!(node = %self.id, %error, "cannot write the status");
         }
     }
 
-    /// Says goodbye, so that the coordinator need not wait for the broker to miss us.
-    async fn leave(mut self) {
-        self.watchers.notify.stopping();
+    /// Publishes the offline status and disconnects, so that the coordinator need not wait for the broker's timeout.
+    async fn shut_down(mut self) {
+        self.sinks.notify.stopping();
         self.state.save(&self.node).await;
-        self.take(Input::Leave).await;
-        self.post.close(FAREWELL).await;
-        if let Err(error) = self.publisher.close(FAREWELL).await {
-            tracing::warn!(node = %self.id, %error, "left in a hurry");
+        self.handle(NodeInput::Shutdown).await;
+        self.outbound.close(SHUTDOWN_TIMEOUT).await;
+        if let Err(error) = self.publisher.close(SHUTDOWN_TIMEOUT).await {
+            tracing::warn!(node = %self.id, %error, "shut down before all messages were acknowledged");
         }
-        self.write_report().await;
-        if let Some(owner) = self.watchers.owner.take() {
-            owner.leave(FAREWELL).await;
+        self.write_status().await;
+        if let Some(owner) = self.sinks.owner.take() {
+            owner.close(SHUTDOWN_TIMEOUT).await;
         }
         tracing::info!(node = %self.id, "stopped");
     }
 }
 
-impl Watchers {
+impl StatusSinks {
     fn any(&self) -> bool {
         self.folder.is_some() || self.owner.is_some() || self.metrics.is_some()
     }
 }
 
-impl Drop for Watchers {
+impl Drop for StatusSinks {
     fn drop(&mut self) {
         if let Some(metrics) = &self.metrics {
             metrics.abort();
@@ -338,8 +340,8 @@ impl Drop for Watchers {
 }
 
 async fn stopped(stop: &mut Stop) {
-    // An error means that the sender is gone: nobody is left to run for.
-    let _ = stop.wait_for(|stop| *stop).await;
+    // An error means that the sender was dropped.
+    let _dropped = stop.wait_for(|stop| *stop).await;
 }
 
 /// The next tick; never, without an interval.
@@ -352,25 +354,25 @@ async fn tick(interval: &mut Option<time::Interval>) {
     }
 }
 
-/// Looks for the graph of earlier sessions before the link stands, so that the birth can say whether it is there.
-async fn find_graph(node: &mut Node, workshop: &Arc<Workshop>) {
-    for effect in node.step(Input::Started) {
-        if let Effect::FindGraph(digest) = effect {
-            let workshop = Arc::clone(workshop);
-            if let Ok(found) = task::spawn_blocking(move || workshop.find(digest)).await {
-                node.step(found);
+/// Looks for the graph of earlier sessions before the link is established, so that the first status can name it.
+async fn find_graph(node: &mut Node, pool: &Arc<TrainingPool>) {
+    for effect in node.step(Tick::default(), NodeInput::Started) {
+        if let NodeEffect::FindGraph(digest) = effect {
+            let pool = Arc::clone(pool);
+            if let Ok(found) = task::spawn_blocking(move || pool.find(digest)).await {
+                node.step(Tick::default(), found);
             }
         }
     }
 }
 
-fn link_options(config: &Config, node: &Node) -> Result<LinkOptions, NodeError> {
+fn link_options(config: &NodeConfig, node: &Node) -> Result<LinkOptions, NodeError> {
     let (federation, id) = (&config.node.federation, &config.node.id);
     let of_node = |channel| topic::node(federation, id, channel);
     let mut options = config.link_options()?;
     options.subscriptions =
         vec![topic::manifest(federation), of_node(Channel::Task), of_node(Channel::Account)];
-    let message = Message::Status(node.farewell());
+    let message = Message::Status(node.offline_status());
     options.will = Some(OutboundMessage { topic: of_node(Channel::Status), message, retain: true });
     Ok(options)
 }

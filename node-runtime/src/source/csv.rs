@@ -1,4 +1,5 @@
 //! A file of comma-separated values, finished or still growing.
+#![cfg(feature = "csv")]
 
 mod table;
 
@@ -7,46 +8,47 @@ use std::thread;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::table::{Line, Table};
-use super::sieve::Sieve;
-use super::tail::{Next, Tail};
+pub use self::table::{CsvLine, CsvTable};
+use super::duplicate_filter::DuplicateFilter;
+use super::tail::{Tail, TailEvent};
 use super::time::TimeFormat;
-use super::{PATIENCE, Source, SourceError};
-use crate::reading::{Intake, Position};
+use super::{READ_TIMEOUT, Source, SourceContext, SourceError, SourceKind};
+use crate::config::section::section;
+use crate::reading::{InputBatch, SourcePosition};
 
-/// Where the file is and what its columns mean.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct CsvSettings {
-    /// The file.
-    pub path: PathBuf,
-    /// Whether the first line names the columns.
-    pub header: bool,
-    /// The column of the time: its name, or its number from 1.
-    pub time_column: String,
-    /// The column of the value: its name, or its number from 1.
-    pub value_column: String,
-    /// What stands between two columns.
-    pub delimiter: char,
-    /// Whether numbers are written as `1,5`.
-    pub decimal_comma: bool,
-    /// How times are written.
-    pub time_format: TimeFormat,
-    /// Local time minus UTC, for times without an offset.
-    pub utc_offset_s: i32,
-    /// Whether the file still grows; if not, the source ends with it.
-    pub follow: bool,
-    /// The column of the label, where rows are examples instead of measurements; empty for a series.
-    pub label_column: String,
-    /// What a label is.
-    pub label: LabelKind,
-    /// The names of the classes, counted from 0 in this order; empty where labels are numbers from 0.
-    pub classes: Vec<String>,
-    /// The columns of the features; empty for all but the label.
-    pub feature_columns: Vec<String>,
+section! {
+    /// A CSV file and the meaning of its columns.
+    pub struct CsvConfig {
+        /// The file.
+        pub path: PathBuf = PathBuf::new() => "\"/var/lib/meter/load.csv\"",
+        /// The first line names the columns.
+        pub header: bool = true,
+        /// The column of the time: its name, or its number from 1.
+        pub time_column: String = "time".into(),
+        /// The column of the value: its name, or its number from 1.
+        pub value_column: String = "value".into(),
+        /// Separator of two columns.
+        pub delimiter: char = ',',
+        /// Numbers are written as 1,5.
+        pub decimal_comma: bool = false,
+        /// Format of times: "iso", "unix-s" or "unix-ms".
+        pub time_format: TimeFormat = TimeFormat::Iso,
+        /// Local time minus UTC, for times without an offset.
+        pub utc_offset_s: i32 = 0,
+        /// The file still grows; if not, the source ends with it.
+        pub follow: bool = true,
+        /// The column of the label, for labelled rows instead of a series, together with [rows].
+        pub label_column: String = String::new(),
+        /// Kind of label: "class" or "value".
+        pub label: LabelKind = LabelKind::Class,
+        /// Names of the classes, counted from 0 in this order; [] where labels are such numbers.
+        pub classes: Vec<String> = Vec::new(),
+        /// The columns of the features; [] for all but the label.
+        pub feature_columns: Vec<String> = Vec::new(),
+    }
 }
 
-/// What a label is.
+/// Kind of a label.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LabelKind {
@@ -57,29 +59,8 @@ pub enum LabelKind {
     Value,
 }
 
-impl Default for CsvSettings {
-    fn default() -> Self {
-        Self {
-            path: PathBuf::new(),
-            header: true,
-            time_column: "time".into(),
-            value_column: "value".into(),
-            delimiter: ',',
-            decimal_comma: false,
-            time_format: TimeFormat::Iso,
-            utc_offset_s: 0,
-            follow: true,
-            label_column: String::new(),
-            label: LabelKind::Class,
-            classes: Vec::new(),
-            feature_columns: Vec::new(),
-        }
-    }
-}
-
-impl CsvSettings {
-    /// The first setting that makes no sense, with the remedy.
-    pub fn check(&self) -> Result<(), String> {
+impl SourceKind for CsvConfig {
+    fn check(&self) -> Result<(), String> {
         if self.path.as_os_str().is_empty() {
             return Err("source.path is missing; name the CSV file".into());
         }
@@ -90,6 +71,18 @@ impl CsvSettings {
         }
         Ok(())
     }
+
+    fn open(&self, context: &SourceContext<'_>) -> Result<Box<dyn Source>, SourceError> {
+        Ok(Box::new(Csv::open(self.clone(), context.position)?))
+    }
+
+    fn is_recorded(&self) -> bool {
+        !self.follow
+    }
+
+    fn is_labelled(&self) -> bool {
+        !self.label_column.is_empty()
+    }
 }
 
 /// The lines of a CSV file as readings or labelled rows.
@@ -98,60 +91,60 @@ pub struct Csv {
     follow: bool,
     labelled: bool,
     tail: Tail,
-    table: Table,
-    sieve: Sieve,
-    /// Labelled rows that the node took in before.
+    table: CsvTable,
+    filter: DuplicateFilter,
+    /// Labelled rows that the node has received before.
     known_rows: u64,
 }
 
 impl Csv {
-    /// Opens the file, and goes on behind `position`.
-    pub fn open(settings: CsvSettings, position: Position) -> Result<Self, SourceError> {
+    /// Opens the file, and continues after `position`.
+    pub fn open(settings: CsvConfig, position: SourcePosition) -> Result<Self, SourceError> {
         let tail = Tail::open(settings.path.clone(), settings.follow)?;
         Ok(Self {
             follow: settings.follow,
             labelled: !settings.label_column.is_empty(),
             tail,
-            table: Table::new(settings),
-            sieve: Sieve::behind(position),
+            table: CsvTable::new(settings),
+            filter: DuplicateFilter::after(position),
             known_rows: position.rows,
         })
     }
 }
 
 impl Source for Csv {
-    fn read(&mut self, count: usize) -> Result<Intake, SourceError> {
+    fn read(&mut self, count: usize) -> Result<InputBatch, SourceError> {
         let (mut readings, mut rows) = (Vec::new(), Vec::new());
         while readings.len().max(rows.len()) < count {
             let line = match self.tail.next()? {
-                Next::Line(line) => self.table.read(&line)?,
-                Next::Restart => {
+                TailEvent::Line(line) => self.table.read(&line)?,
+                TailEvent::Restart => {
                     self.table.restart();
-                    self.sieve.expect_known(true);
+                    self.filter.expect_duplicates(true);
                     self.known_rows = 0;
                     continue;
                 }
-                Next::End => break,
+                TailEvent::End => break,
             };
             match line {
-                Line::Reading(reading) => readings.extend(self.sieve.pass(Some(reading))),
-                Line::Row(_) if self.known_rows > 0 => self.known_rows -= 1,
-                Line::Row(row) => rows.push(row),
-                Line::Malformed => readings.extend(self.sieve.pass(None)),
-                Line::Nothing => {}
+                CsvLine::Reading(reading) => readings.extend(self.filter.pass(Some(reading))),
+                CsvLine::Row(_) if self.known_rows > 0 => self.known_rows -= 1,
+                CsvLine::Row(row) => rows.push(row),
+                CsvLine::Malformed => readings.extend(self.filter.pass(None)),
+                CsvLine::Nothing => {}
             }
         }
         if readings.is_empty() && rows.is_empty() {
             if !self.follow {
                 return Err(SourceError::Ended);
             }
-            thread::sleep(PATIENCE);
+            thread::sleep(READ_TIMEOUT);
         }
-        Ok(if self.labelled { Intake::Rows(rows) } else { Intake::Readings(readings) })
+        Ok(if self.labelled { InputBatch::Rows(rows) } else { InputBatch::Readings(readings) })
     }
 
     fn malformed(&self) -> u64 {
-        self.sieve.malformed() + self.tail.dropped()
+        self.filter.malformed() + self.tail.dropped()
     }
 }
 
@@ -164,24 +157,24 @@ mod tests {
 
     fn readings(source: &mut Csv, count: usize) -> Vec<(i64, f64)> {
         match source.read(count).unwrap() {
-            Intake::Readings(readings) => {
+            InputBatch::Readings(readings) => {
                 readings.iter().map(|reading| (reading.time_ms / 1000, reading.value)).collect()
             }
-            Intake::Rows(_) => panic!("rows"),
+            InputBatch::Rows(_) => panic!("rows"),
         }
     }
 
-    fn source(text: &str, settings: CsvSettings) -> (tempfile::TempDir, Csv) {
+    fn source(text: &str, settings: CsvConfig) -> (tempfile::TempDir, Csv) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("load.csv");
         fs::write(&path, text).unwrap();
-        (folder, Csv::open(CsvSettings { path, ..settings }, Position::default()).unwrap())
+        (folder, Csv::open(CsvConfig { path, ..settings }, SourcePosition::default()).unwrap())
     }
 
     #[test]
     fn a_european_export_with_a_gap_and_rubbish() {
         let text = "\u{feff}Zeit;Zähler;\"Leistung; kW\"\r\n1970-01-01 01:00;a;1,5\r\n1970-01-01 01:15;a;-\r\n\r\n1970-01-01 02:00;a; 2 \r\n1970-01-01 01:30;a;9";
-        let settings = CsvSettings {
+        let settings = CsvConfig {
             time_column: "Zeit".into(),
             value_column: "Leistung; kW".into(),
             delimiter: ';',
@@ -198,7 +191,7 @@ mod tests {
 
     #[test]
     fn columns_by_number_and_counts_respected() {
-        let settings = CsvSettings {
+        let settings = CsvConfig {
             header: false,
             time_column: "2".into(),
             value_column: "1".into(),
@@ -213,15 +206,14 @@ mod tests {
 
     #[test]
     fn a_missing_column_is_named_with_those_there() {
-        let (_folder, mut source) =
-            source("time,load\n", CsvSettings { follow: false, ..Default::default() });
+        let (_folder, mut source) = source("time,load\n", CsvConfig { follow: false, ..Default::default() });
         let error = source.read(1).unwrap_err().to_string();
         assert!(error.contains("\"value\"") && error.contains("time, load"), "{error}");
     }
 
     #[test]
     fn a_growing_file_is_followed_across_half_lines_and_rotation() {
-        let settings = CsvSettings { time_format: TimeFormat::UnixS, ..Default::default() };
+        let settings = CsvConfig { time_format: TimeFormat::UnixS, ..Default::default() };
         let (folder, mut source) = source("time,value\n10,1\n20,", settings.clone());
         let path = folder.path().join("load.csv");
         assert_eq!(readings(&mut source, 10), [(10, 1.0)]);
@@ -233,7 +225,7 @@ mod tests {
         let seen: Vec<_> = std::iter::repeat_with(|| readings(&mut source, 10)).take(3).flatten().collect();
         assert_eq!(seen, [(40, 4.0)]);
         let mut resumed =
-            Csv::open(CsvSettings { path, ..settings }, Position { newest_ms: Some(30_000), rows: 0 })
+            Csv::open(CsvConfig { path, ..settings }, SourcePosition { newest_ms: Some(30_000), rows: 0 })
                 .unwrap();
         assert_eq!(readings(&mut resumed, 10), [(40, 4.0)]);
     }
@@ -241,15 +233,15 @@ mod tests {
     #[test]
     fn labelled_rows_go_on_where_the_node_was() {
         let labelled =
-            CsvSettings { label_column: "2".into(), header: false, follow: false, ..Default::default() };
+            CsvConfig { label_column: "2".into(), header: false, follow: false, ..Default::default() };
         let (folder, mut source) = source("1,0\nrubbish\n2,1\n3,0\n", labelled.clone());
-        let Intake::Rows(rows) = source.read(2).unwrap() else { panic!("readings") };
+        let InputBatch::Rows(rows) = source.read(2).unwrap() else { panic!("readings") };
         assert_eq!(rows.iter().map(|row| row.features[0]).collect::<Vec<_>>(), [1.0, 2.0]);
         assert_eq!(source.malformed(), 1);
         let path = folder.path().join("load.csv");
-        let known = Position { newest_ms: None, rows: 2 };
-        let mut resumed = Csv::open(CsvSettings { path, ..labelled }, known).unwrap();
-        let Intake::Rows(rows) = resumed.read(9).unwrap() else { panic!("readings") };
+        let known = SourcePosition { newest_ms: None, rows: 2 };
+        let mut resumed = Csv::open(CsvConfig { path, ..labelled }, known).unwrap();
+        let InputBatch::Rows(rows) = resumed.read(9).unwrap() else { panic!("readings") };
         assert_eq!(rows.iter().map(|row| row.features[0]).collect::<Vec<_>>(), [3.0]);
     }
 }

@@ -1,48 +1,43 @@
-//! A household that exists only in a generator: for demos, tests and experiments.
+//! A synthetic household: for demos, tests and experiments.
 //!
 //! Its load is a pure function of its seed and the time, so that any part of the series can be read at any time, and the
-//! truth can be read beside what the meter says.
+//! truth beside the noisy readings.
+#![cfg(feature = "household")]
 
 use std::f64::consts::TAU;
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::StandardNormal;
-use serde::{Deserialize, Serialize};
 
-use super::{Source, SourceError};
-use crate::reading::{Intake, Reading};
+use super::{Paced, Source, SourceContext, SourceError, SourceKind, now_ms};
+use crate::config::Pace;
+use crate::config::section::section;
+use crate::reading::{InputBatch, Reading};
 
 const HOUR_S: f64 = 3600.0;
 const DAY_S: u32 = 24 * 3600;
 /// Below this temperature in °C a house is heated.
 const HEATING_BELOW: f64 = 16.0;
 
-/// Which household, and how well its meter measures.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct HouseholdSettings {
-    /// The household's character; the same seed is the same household.
-    pub seed: u64,
-    /// ζ: the share of noise in what the meter says, from 0 (the truth) to 1 (nothing but noise).
-    pub noise: f64,
-    /// Seconds between two readings; must divide a day.
-    pub step_s: u32,
-    /// When the series begins: milliseconds since 1970 in UTC; the default is Monday, 1 January 2024.
-    pub start_ms: i64,
-    /// The weather, which neighbours share.
-    pub weather_seed: u64,
-}
-
-impl Default for HouseholdSettings {
-    fn default() -> Self {
-        Self { seed: 1, noise: 0.0, step_s: 900, start_ms: 1_704_067_200_000, weather_seed: 0 }
+section! {
+    /// A synthetic household: its character and the quality of its meter.
+    pub struct HouseholdConfig {
+        /// The household's character; the same seed is the same household.
+        pub seed: u64 = 1,
+        /// Share of noise in the readings, from 0 (the truth) to 1 (nothing but noise).
+        pub noise: f64 = 0.0,
+        /// Seconds between two readings; must divide a day.
+        pub step_s: u32 = 900,
+        /// Start of the series: milliseconds since 1970 in UTC; the default is Monday, 1 January 2024.
+        pub start_ms: i64 = 1_704_067_200_000,
+        /// The weather, which neighbours share.
+        pub weather_seed: u64 = 0,
     }
 }
 
-impl HouseholdSettings {
-    /// The first setting that makes no sense, with the remedy.
-    pub fn check(&self) -> Result<(), String> {
+impl SourceKind for HouseholdConfig {
+    fn check(&self) -> Result<(), String> {
         if !(0.0..=1.0).contains(&self.noise) {
             return Err(format!("source.noise = {}; it lies between 0 and 1", self.noise));
         }
@@ -57,6 +52,19 @@ impl HouseholdSettings {
         }
         Ok(())
     }
+
+    fn open(&self, context: &SourceContext<'_>) -> Result<Box<dyn Source>, SourceError> {
+        let household = Household::new(self.clone()).resume(context.position.newest_ms);
+        let pace = &context.config.pace;
+        Ok(match pace.by {
+            Pace::Rounds => Box::new(household),
+            Pace::Clock => Box::new(Paced::new(household, pace.speed, now_ms())),
+        })
+    }
+
+    fn is_recorded(&self) -> bool {
+        true
+    }
 }
 
 /// A load that is switched on at about the same time on some days.
@@ -69,7 +77,7 @@ struct Appliance {
     daily_chance: f64,
 }
 
-/// What distinguishes this household from its neighbours.
+/// Habits and appliances of one household.
 #[derive(Debug, Clone)]
 struct Character {
     standby: f64,
@@ -83,14 +91,14 @@ struct Character {
 
 /// Independent streams of one seed.
 #[derive(Clone, Copy)]
-enum Stream {
+enum RandomStream {
     Character,
     Day,
     Noise,
     Weather,
 }
 
-fn generator(seed: u64, stream: Stream, day: i64) -> ChaCha8Rng {
+fn generator(seed: u64, stream: RandomStream, day: i64) -> ChaCha8Rng {
     let mut generator = ChaCha8Rng::seed_from_u64(seed);
     generator.set_stream((stream as u64) << 48 | (day as u64 & 0xffff_ffff_ffff));
     generator
@@ -99,7 +107,7 @@ fn generator(seed: u64, stream: Stream, day: i64) -> ChaCha8Rng {
 /// A source of synthetic readings, in kilowatts.
 #[derive(Debug, Clone)]
 pub struct Household {
-    settings: HouseholdSettings,
+    settings: HouseholdConfig,
     character: Character,
     /// Mean and deviation of the truth, which the noise imitates.
     typical: (f64, f64),
@@ -116,13 +124,13 @@ struct Day {
 }
 
 impl Household {
-    /// The household that `settings` describe, at the beginning of its series.
+    /// The household of `settings`, at the beginning of its series.
     ///
-    /// The settings must pass [`HouseholdSettings::check`].
-    pub fn new(settings: HouseholdSettings) -> Self {
+    /// The settings must pass [`SourceKind::check`].
+    pub fn new(settings: HouseholdConfig) -> Self {
         let character = Character::of(settings.seed);
         let first = settings.start_ms.div_euclid(i64::from(DAY_S) * 1000);
-        let hourly = HouseholdSettings { step_s: 3600, ..settings.clone() };
+        let hourly = HouseholdConfig { step_s: 3600, ..settings.clone() };
         let week: Vec<f64> =
             (first..first + 7).flat_map(|day| truth_of_day(&hourly, &character, day)).collect();
         let mean = week.iter().sum::<f64>() / week.len() as f64;
@@ -131,7 +139,7 @@ impl Household {
         Self { settings, character, typical: (mean, variance.sqrt()), next: 0, day }
     }
 
-    /// Goes on after the reading of time `newest_ms`.
+    /// Continues after the reading of time `newest_ms`.
     pub fn resume(mut self, newest_ms: Option<i64>) -> Self {
         if let Some(newest_ms) = newest_ms {
             let steps = (newest_ms - self.time_ms(0)).div_euclid(self.step_ms()) + 1;
@@ -142,20 +150,20 @@ impl Household {
 
     /// The truth: reading number `index` without noise.
     pub fn clean(&mut self, index: u64) -> Reading {
-        let slot = self.turn_to(index);
+        let slot = self.load_day(index);
         Reading { time_ms: self.time_ms(index), value: self.day.truth[slot] }
     }
 
-    /// What the meter says: reading number `index`, (1 − ζ)·truth + ζ·noise, where the noise has the truth's mean and deviation.
+    /// The meter's reading number `index`, (1 − ζ)·truth + ζ·noise, where the noise has the truth's mean and deviation.
     pub fn noisy(&mut self, index: u64) -> Reading {
-        let slot = self.turn_to(index);
+        let slot = self.load_day(index);
         let (mean, deviation) = self.typical;
         let noise = mean + deviation * self.day.noise[slot];
         let share = self.settings.noise;
         Reading { time_ms: self.time_ms(index), value: (1.0 - share) * self.day.truth[slot] + share * noise }
     }
 
-    /// The number of the reading that [`Source::read`] hands over next.
+    /// The number of the next reading of [`Source::read`].
     pub fn position(&self) -> u64 {
         self.next
     }
@@ -169,12 +177,12 @@ impl Household {
         first.saturating_add_unsigned(index).saturating_mul(self.step_ms())
     }
 
-    fn turn_to(&mut self, index: u64) -> usize {
+    fn load_day(&mut self, index: u64) -> usize {
         let slots = i64::from(DAY_S / self.settings.step_s);
         let step = self.time_ms(index) / self.step_ms() - 1;
         let number = step.div_euclid(slots);
         if self.day.number != number {
-            let mut generator = generator(self.settings.seed, Stream::Noise, number);
+            let mut generator = generator(self.settings.seed, RandomStream::Noise, number);
             self.day = Day {
                 number,
                 truth: truth_of_day(&self.settings, &self.character, number),
@@ -186,16 +194,16 @@ impl Household {
 }
 
 impl Source for Household {
-    fn read(&mut self, count: usize) -> Result<Intake, SourceError> {
+    fn read(&mut self, count: usize) -> Result<InputBatch, SourceError> {
         let first = self.next;
         self.next = first.saturating_add(count as u64);
-        Ok(Intake::Readings((first..self.next).map(|index| self.noisy(index)).collect()))
+        Ok(InputBatch::Readings((first..self.next).map(|index| self.noisy(index)).collect()))
     }
 }
 
 impl Character {
     fn of(seed: u64) -> Self {
-        let mut generator = generator(seed, Stream::Character, 0);
+        let mut generator = generator(seed, RandomStream::Character, 0);
         let mut between = |low: f64, high: f64| generator.random_range(low..high);
         let mut appliances = vec![
             Appliance { kilowatts: 2.0, hours: 0.5, start_hour: 18.0, spread_hours: 0.4, daily_chance: 0.9 },
@@ -242,10 +250,10 @@ impl Character {
 }
 
 /// Loads of one day, in kilowatts, one a step.
-fn truth_of_day(settings: &HouseholdSettings, character: &Character, day: i64) -> Vec<f64> {
+fn truth_of_day(settings: &HouseholdConfig, character: &Character, day: i64) -> Vec<f64> {
     let step_hours = f64::from(settings.step_s) / HOUR_S;
     let weekend = (day + 3).rem_euclid(7) >= 5;
-    let activity = generator(settings.seed, Stream::Day, day).random_range(0.8..1.2);
+    let activity = generator(settings.seed, RandomStream::Day, day).random_range(0.8..1.2);
     let fronts = [day, day + 1].map(|day| front(settings.weather_seed, day));
     let runs: Vec<(f64, f64, f64)> = [(day - 1, -24.0), (day, 0.0)]
         .into_iter()
@@ -274,9 +282,9 @@ fn truth_of_day(settings: &HouseholdSettings, character: &Character, day: i64) -
         .collect()
 }
 
-/// When appliances run that were started on `day`: from, to (hours after midnight), kilowatts.
+/// Runs of the appliances that were started on `day`: from, to (hours after midnight), kilowatts.
 fn runs_of_day(seed: u64, character: &Character, day: i64) -> Vec<(f64, f64, f64)> {
-    let mut generator = generator(seed, Stream::Day, day);
+    let mut generator = generator(seed, RandomStream::Day, day);
     // The first number of this stream is the day's activity.
     let _activity: f64 = generator.random_range(0.8..1.2);
     let mut runs = Vec::new();
@@ -291,9 +299,9 @@ fn runs_of_day(seed: u64, character: &Character, day: i64) -> Vec<(f64, f64, f64
     runs
 }
 
-/// How unusual the weather is at midnight before `day`.
+/// Deviation of the weather at midnight before `day`.
 fn front(weather_seed: u64, day: i64) -> f64 {
-    generator(weather_seed, Stream::Weather, day).sample(StandardNormal)
+    generator(weather_seed, RandomStream::Weather, day).sample(StandardNormal)
 }
 
 /// Degrees Celsius: season, time of day, and fronts that pass within days.
@@ -311,7 +319,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn household(seed: u64, noise: f64) -> Household {
-        Household::new(HouseholdSettings { seed, noise, ..Default::default() })
+        Household::new(HouseholdConfig { seed, noise, ..Default::default() })
     }
 
     fn truth(seed: u64, steps: u64) -> Vec<f64> {
@@ -328,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn without_noise_the_meter_says_the_truth() {
+    fn without_noise_readings_are_the_truth() {
         let mut household = household(3, 0.0);
         for index in 0..2000 {
             assert_eq!(household.clean(index), household.noisy(index));
@@ -383,10 +391,10 @@ mod tests {
     fn neighbours_differ_and_resume_continues() {
         assert_ne!(truth(1, 96), truth(2, 96));
         let mut whole = household(1, 0.4);
-        let Intake::Readings(all) = whole.read(300).unwrap() else { panic!("rows") };
+        let InputBatch::Readings(all) = whole.read(300).unwrap() else { panic!("rows") };
         let mut again = household(1, 0.4).resume(Some(all[199].time_ms));
         assert_eq!(again.position(), 200);
-        assert_eq!(again.read(100).unwrap(), Intake::Readings(all[200..].to_vec()));
+        assert_eq!(again.read(100).unwrap(), InputBatch::Readings(all[200..].to_vec()));
         assert!(all.iter().all(|reading| reading.time_ms % 900_000 == 0));
     }
 
@@ -395,7 +403,7 @@ mod tests {
         fn any_household_is_deterministic_finite_and_not_negative(
             seed: u64, index in 0u64..10_000_000, noise in 0.0f64..=1.0, step_s in prop::sample::select(vec![1u32, 10, 60, 900, 3600, 86_400]),
         ) {
-            let settings = HouseholdSettings { seed, noise, step_s, ..Default::default() };
+            let settings = HouseholdConfig { seed, noise, step_s, ..Default::default() };
             prop_assert!(settings.check().is_ok());
             let (mut one, mut two) = (Household::new(settings.clone()), Household::new(settings));
             two.clean(index / 2);

@@ -1,4 +1,5 @@
 //! Readings in JSON, as lines or as messages.
+#![allow(dead_code, reason = "a program may be built without the sources that need it")]
 
 use serde_json::Value;
 
@@ -6,16 +7,16 @@ use super::time::TimeFormat;
 use super::{now_ms, number};
 use crate::reading::Reading;
 
-/// Where a reading stands in a JSON text.
+/// Paths of a reading in a JSON text.
 #[derive(Debug, Clone)]
-pub struct Fields {
+pub struct JsonFields {
     value: String,
     time: Option<String>,
     format: TimeFormat,
     utc_offset_s: i32,
 }
 
-impl Fields {
+impl JsonFields {
     /// `value` and `time` are paths like `ENERGY.Power`; an empty value path stands for the whole text, an empty time
     /// path for the time of arrival.
     pub fn new(value: &str, time: &str, format: TimeFormat, utc_offset_s: i32) -> Self {
@@ -62,11 +63,11 @@ mod tests {
 
     fn read(value: &str, time: &str, text: &str) -> Option<(i64, f64)> {
         let format = if time == "ts" { TimeFormat::UnixS } else { TimeFormat::Iso };
-        Fields::new(value, time, format, 0).reading(text).map(|reading| (reading.time_ms, reading.value))
+        JsonFields::new(value, time, format, 0).reading(text).map(|reading| (reading.time_ms, reading.value))
     }
 
     #[test]
-    fn what_common_devices_publish() {
+    fn messages_of_common_devices() {
         let tasmota = r#"{"Time":"2024-01-01T00:00:00","ENERGY":{"Total":31.2,"Power":84,"Current":0.366}}"#;
         assert_eq!(read("ENERGY.Power", "Time", tasmota), Some((1_704_067_200_000, 84.0)));
         let shelly = r#"{"id":0,"apower":132.5,"aenergy":{"total":12.3,"minute_ts":1704067200}}"#;
@@ -85,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_reading() {
+    fn malformed_messages() {
         for text in ["", "unavailable", "nan", "inf", "{", "[]", "null", "\"\""] {
             assert_eq!(read("", "", text), None, "{text}");
             assert_eq!(read("power", "", text), None, "{text}");

@@ -1,137 +1,131 @@
 //! JSON lines on stdin or in a file.
+#![cfg(feature = "jsonl")]
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::SyncSender;
 use std::thread;
 
-use serde::{Deserialize, Serialize};
-
-use super::json::Fields;
+use super::background_reader::{BackgroundReader, Fetched};
+use super::duplicate_filter::DuplicateFilter;
+use super::json::JsonFields;
 use super::lines::Lines;
-use super::pump::{Pump, Pumped};
-use super::sieve::Sieve;
-use super::tail::{Next, Tail};
+use super::tail::{Tail, TailEvent};
 use super::time::TimeFormat;
-use super::{PATIENCE, Source, SourceError};
-use crate::reading::{Intake, Position};
+use super::{READ_TIMEOUT, Source, SourceContext, SourceError, SourceKind};
+use crate::config::section::section;
+use crate::reading::{InputBatch, SourcePosition};
 
-/// Where the lines are and what they mean.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct JsonlSettings {
-    /// The file; `-` is stdin.
-    pub path: PathBuf,
-    /// The path of the value within a line, e.g. `energy.power`; empty where a line is a plain number.
-    pub value: String,
-    /// The path of the time within a line; empty where the time of arrival counts.
-    pub time: String,
-    /// How times are written.
-    pub time_format: TimeFormat,
-    /// Local time minus UTC, for times without an offset.
-    pub utc_offset_s: i32,
-    /// Whether a file still grows; if not, the source ends with it.
-    pub follow: bool,
-}
-
-impl Default for JsonlSettings {
-    fn default() -> Self {
-        Self {
-            path: "-".into(),
-            value: "value".into(),
-            time: "time".into(),
-            time_format: TimeFormat::Iso,
-            utc_offset_s: 0,
-            follow: true,
-        }
+section! {
+    /// JSON lines and the fields of a line.
+    pub struct JsonlConfig {
+        /// A file, or "-" for stdin.
+        pub path: PathBuf = "-".into(),
+        /// Path of the value within a line, e.g. "energy.power"; "" for a line that is a number.
+        pub value: String = "value".into(),
+        /// Path of the time within a line; "" for the time of arrival.
+        pub time: String = "time".into(),
+        /// Format of times: "iso", "unix-s" or "unix-ms".
+        pub time_format: TimeFormat = TimeFormat::Iso,
+        /// Local time minus UTC, for times without an offset.
+        pub utc_offset_s: i32 = 0,
+        /// The file still grows; if not, the source ends with it.
+        pub follow: bool = true,
     }
 }
 
-impl JsonlSettings {
-    /// The first setting that makes no sense, with the remedy.
-    pub fn check(&self) -> Result<(), String> {
+impl SourceKind for JsonlConfig {
+    fn check(&self) -> Result<(), String> {
         match self.path.as_os_str().is_empty() {
             true => Err("source.path is empty; name the file, or \"-\" for stdin".into()),
             false => Ok(()),
         }
+    }
+
+    fn open(&self, context: &SourceContext<'_>) -> Result<Box<dyn Source>, SourceError> {
+        Ok(Box::new(Jsonl::open(self.clone(), context.position)?))
+    }
+
+    fn is_recorded(&self) -> bool {
+        !self.follow && self.path != Path::new("-")
     }
 }
 
 /// JSON lines as readings.
 #[derive(Debug)]
 pub struct Jsonl {
-    fields: Fields,
-    stream: Stream,
-    sieve: Sieve,
+    fields: JsonFields,
+    stream: JsonlStream,
+    filter: DuplicateFilter,
 }
 
 #[derive(Debug)]
-enum Stream {
+enum JsonlStream {
     File(Tail, bool),
     Pipe(Pipe),
 }
 
-/// A stream that cannot be asked whether it has something to say.
+/// A stream that can only be read by a blocking call.
 #[derive(Debug)]
 struct Pipe {
-    blocks: Pump<io::Result<Vec<u8>>>,
+    blocks: BackgroundReader<io::Result<Vec<u8>>>,
     lines: Lines,
 }
 
 impl Jsonl {
-    /// Opens the file or stdin, and goes on behind `position`.
-    pub fn open(settings: JsonlSettings, position: Position) -> Result<Self, SourceError> {
+    /// Opens the file or stdin, and continues after `position`.
+    pub fn open(settings: JsonlConfig, position: SourcePosition) -> Result<Self, SourceError> {
         let fields =
-            Fields::new(&settings.value, &settings.time, settings.time_format, settings.utc_offset_s);
+            JsonFields::new(&settings.value, &settings.time, settings.time_format, settings.utc_offset_s);
         let stream = if settings.path == Path::new("-") {
-            Stream::Pipe(Pipe::start(io::stdin())?)
+            JsonlStream::Pipe(Pipe::start(io::stdin())?)
         } else {
-            Stream::File(Tail::open(settings.path, settings.follow)?, settings.follow)
+            JsonlStream::File(Tail::open(settings.path, settings.follow)?, settings.follow)
         };
-        Ok(Self { fields, stream, sieve: Sieve::behind(position) })
+        Ok(Self { fields, stream, filter: DuplicateFilter::after(position) })
     }
 }
 
 impl Source for Jsonl {
-    fn read(&mut self, count: usize) -> Result<Intake, SourceError> {
+    fn read(&mut self, count: usize) -> Result<InputBatch, SourceError> {
         let mut readings = Vec::new();
         while readings.len() < count {
             let line = match &mut self.stream {
-                Stream::Pipe(pipe) => match pipe.next(readings.is_empty()) {
-                    // What was read goes first; the end is met again by the next call.
+                JsonlStream::Pipe(pipe) => match pipe.next(readings.is_empty()) {
+                    // The lines so far go first; the next call meets the end again.
                     Err(_) if !readings.is_empty() => None,
                     line => line?,
                 },
-                Stream::File(tail, follow) => match tail.next()? {
-                    Next::Line(line) => Some(line),
-                    Next::Restart => {
-                        self.sieve.expect_known(true);
+                JsonlStream::File(tail, follow) => match tail.next()? {
+                    TailEvent::Line(line) => Some(line),
+                    TailEvent::Restart => {
+                        self.filter.expect_duplicates(true);
                         continue;
                     }
-                    Next::End if *follow => {
+                    TailEvent::End if *follow => {
                         if readings.is_empty() {
-                            thread::sleep(PATIENCE);
+                            thread::sleep(READ_TIMEOUT);
                         }
                         None
                     }
-                    Next::End if readings.is_empty() => return Err(SourceError::Ended),
-                    Next::End => None,
+                    TailEvent::End if readings.is_empty() => return Err(SourceError::Ended),
+                    TailEvent::End => None,
                 },
             };
             let Some(line) = line else { break };
             if !line.trim().is_empty() {
-                readings.extend(self.sieve.pass(self.fields.reading(&line)));
+                readings.extend(self.filter.pass(self.fields.reading(&line)));
             }
         }
-        Ok(Intake::Readings(readings))
+        Ok(InputBatch::Readings(readings))
     }
 
     fn malformed(&self) -> u64 {
         let dropped = match &self.stream {
-            Stream::File(tail, _) => tail.dropped(),
-            Stream::Pipe(pipe) => pipe.lines.dropped,
+            JsonlStream::File(tail, _) => tail.dropped(),
+            JsonlStream::Pipe(pipe) => pipe.lines.dropped,
         };
-        self.sieve.malformed() + dropped
+        self.filter.malformed() + dropped
     }
 }
 
@@ -147,7 +141,7 @@ impl Pipe {
                 }
             }
         };
-        Ok(Self { blocks: Pump::start("stdin", 4, read)?, lines: Lines::default() })
+        Ok(Self { blocks: BackgroundReader::start("stdin", 4, read)?, lines: Lines::default() })
     }
 
     /// The next line; waits for it only if told to.
@@ -157,10 +151,10 @@ impl Pipe {
                 return Ok(Some(line));
             }
             match self.blocks.next(wait) {
-                Pumped::Item(Ok(block)) if !block.is_empty() => self.lines.push(&block),
-                Pumped::Item(Err(cause)) => return Err(SourceError::File { path: "stdin".into(), cause }),
-                Pumped::Nothing => return Ok(None),
-                Pumped::Item(Ok(_)) | Pumped::Over => {
+                Fetched::Item(Ok(block)) if !block.is_empty() => self.lines.push(&block),
+                Fetched::Item(Err(cause)) => return Err(SourceError::File { path: "stdin".into(), cause }),
+                Fetched::Empty => return Ok(None),
+                Fetched::Item(Ok(_)) | Fetched::Ended => {
                     return self.lines.last().map(Some).ok_or(SourceError::Ended);
                 }
             }
@@ -175,17 +169,17 @@ mod tests {
     use std::fs::{self, OpenOptions};
     use std::io::Write;
 
-    fn values(intake: Intake) -> Vec<(i64, f64)> {
+    fn values(intake: InputBatch) -> Vec<(i64, f64)> {
         match intake {
-            Intake::Readings(readings) => {
+            InputBatch::Readings(readings) => {
                 readings.iter().map(|reading| (reading.time_ms, reading.value)).collect()
             }
-            Intake::Rows(_) => panic!("rows"),
+            InputBatch::Rows(_) => panic!("rows"),
         }
     }
 
-    fn settings(path: PathBuf, follow: bool) -> JsonlSettings {
-        JsonlSettings { path, time_format: TimeFormat::UnixMs, follow, ..Default::default() }
+    fn settings(path: PathBuf, follow: bool) -> JsonlConfig {
+        JsonlConfig { path, time_format: TimeFormat::UnixMs, follow, ..Default::default() }
     }
 
     #[test]
@@ -193,7 +187,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("load.jsonl");
         fs::write(&path, "{\"time\":1,\"value\":1.5}\nrubbish\n\n{\"time\":2,\"val").unwrap();
-        let mut source = Jsonl::open(settings(path.clone(), true), Position::default()).unwrap();
+        let mut source = Jsonl::open(settings(path.clone(), true), SourcePosition::default()).unwrap();
         assert_eq!(values(source.read(9).unwrap()), [(1, 1.5)]);
         OpenOptions::new()
             .append(true)
@@ -203,7 +197,7 @@ mod tests {
             .unwrap();
         assert_eq!(values(source.read(9).unwrap()), [(2, 2.5), (3, 9.0)]);
         assert_eq!(source.malformed(), 1);
-        let known = Position { newest_ms: Some(2), rows: 0 };
+        let known = SourcePosition { newest_ms: Some(2), rows: 0 };
         let mut finished = Jsonl::open(settings(path, false), known).unwrap();
         assert_eq!(values(finished.read(9).unwrap()), [(3, 9.0)]);
         assert!(matches!(finished.read(9), Err(SourceError::Ended)));
@@ -212,9 +206,9 @@ mod tests {
     #[test]
     fn a_pipe_is_read_as_it_fills_and_ends_with_its_writer() {
         let (reader, mut writer) = io::pipe().unwrap();
-        let fields = Fields::new("value", "time", TimeFormat::UnixMs, 0);
-        let stream = Stream::Pipe(Pipe::start(reader).unwrap());
-        let mut source = Jsonl { fields, stream, sieve: Sieve::behind(Position::default()) };
+        let fields = JsonFields::new("value", "time", TimeFormat::UnixMs, 0);
+        let stream = JsonlStream::Pipe(Pipe::start(reader).unwrap());
+        let mut source = Jsonl { fields, stream, filter: DuplicateFilter::after(SourcePosition::default()) };
         writer.write_all(b"{\"time\":1,\"value\":1}\n{\"time\":2,").unwrap();
         assert_eq!(values(source.read(9).unwrap()), [(1, 1.0)]);
         writer.write_all(b"\"value\":2}\n{\"time\":3,\"value\":3}").unwrap();

@@ -1,15 +1,16 @@
 //! Lines from a stream that may still grow, each bounded in length.
+#![allow(dead_code, reason = "a program may be built without the sources that need it")]
 
 use std::io::{self, Read};
 
-/// Longer lines are no readings; they are dropped as they come.
+/// Longer lines are dropped.
 pub(super) const LINE_BYTES_MAX: usize = 64 * 1024;
 
 /// Cuts what a reader gives into lines, without ever holding more than one long line.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
     buffer: Vec<u8>,
-    /// Where the first line that was not handed over begins.
+    /// Start of the first line that was not returned.
     begin: usize,
     /// The rest of a line that was too long is being dropped.
     dropping: bool,
@@ -31,7 +32,7 @@ impl Lines {
         Ok(count)
     }
 
-    /// Takes in bytes that were read elsewhere.
+    /// Adds bytes that were read elsewhere.
     pub(super) fn push(&mut self, block: &[u8]) {
         self.buffer.drain(..self.begin);
         self.begin = 0;
@@ -58,12 +59,12 @@ impl Lines {
         }
     }
 
-    /// The stream began anew.
+    /// Discards the buffer: the stream starts over.
     pub(super) fn restart(&mut self) {
         *self = Self { dropped: self.dropped, ..Self::default() };
     }
 
-    /// What stands after the last line end, where no more will come.
+    /// The text after the last line end, at the end of the stream.
     pub(super) fn last(&mut self) -> Option<String> {
         let rest = self.buffer.split_off(self.begin);
         self.buffer.clear();

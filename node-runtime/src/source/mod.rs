@@ -1,95 +1,94 @@
-//! Where readings come from: one trait, one file and one cargo feature for each kind.
+//! Sources of readings: one trait, one file and one cargo feature for each kind.
+//!
+//! A file declares the `[source]` section of its kind, checks it and opens the source ([`SourceKind`]); it is registered
+//! by its module and one line of the list below.
 
-#[cfg(not(any(
-    feature = "csv",
-    feature = "household",
-    feature = "jsonl",
-    feature = "modbus",
-    feature = "mqtt",
-    feature = "p1"
-)))]
-compile_error!("a node needs a source: build with --features csv, household, jsonl, modbus, mqtt or p1");
-
-#[cfg(feature = "household")]
-mod clocked;
-#[cfg(feature = "csv")]
-pub mod csv;
-#[cfg(feature = "household")]
-pub mod household;
-#[cfg(any(feature = "jsonl", feature = "mqtt"))]
-pub mod json;
-#[cfg(feature = "jsonl")]
-pub mod jsonl;
-#[cfg(any(feature = "csv", feature = "jsonl"))]
+mod background_reader;
+mod duplicate_filter;
+mod error;
 mod lines;
-#[cfg(feature = "modbus")]
-pub mod modbus;
-#[cfg(feature = "mqtt")]
-pub mod mqtt;
-#[cfg(feature = "p1")]
-pub mod p1;
-#[cfg(any(feature = "jsonl", feature = "mqtt"))]
-mod pump;
-#[cfg(feature = "p1")]
-mod serial;
-#[cfg(any(feature = "csv", feature = "jsonl", feature = "mqtt"))]
-mod sieve;
-#[cfg(any(feature = "csv", feature = "jsonl"))]
+mod number;
+mod paced;
+mod registry;
 mod tail;
-#[cfg(any(feature = "modbus", feature = "p1"))]
 mod tcp;
 pub mod time;
 
-use std::path::PathBuf;
+pub mod csv;
+pub mod household;
+pub mod json;
+pub mod jsonl;
+pub mod modbus;
+pub mod mqtt;
+pub mod p1;
+
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-#[cfg(feature = "household")]
-pub use clocked::Clocked;
+pub use error::SourceError;
+pub use paced::Paced;
+pub use registry::{SourceContext, SourceKind};
 
-use crate::reading::Intake;
+use self::number::number;
+use crate::reading::InputBatch;
 
-/// How long a source waits for its next reading before it says that there is none yet.
-const PATIENCE: Duration = Duration::from_secs(1);
+registry::sources! {
+    /// A synthetic household.
+    "household" => Household(household::HouseholdConfig),
+    /// A CSV file.
+    "csv" => Csv(csv::CsvConfig),
+    /// JSON lines.
+    "jsonl" => Jsonl(jsonl::JsonlConfig),
+    /// A topic on an MQTT broker.
+    "mqtt" => Mqtt(mqtt::MqttConfig),
+    /// A meter on Modbus TCP.
+    "modbus" => Modbus(modbus::ModbusConfig),
+    /// The P1 port of a smart meter.
+    "p1" => P1(p1::P1Config),
+}
 
-/// Something that hands readings over, oldest first.
+/// Time that a read waits for data before it returns none.
+const READ_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// A source of readings or labelled rows, oldest first.
 ///
-/// A source is plain blocking code: a live one runs on a thread of its own, a simulated or recorded one can also be read
-/// in line, round by round.
+/// A source is plain blocking code: a live one runs on a thread, a simulated or recorded one can also be read in line,
+/// round by round.
 pub trait Source: Send {
     /// The next readings, at most `count`.
     ///
-    /// Waits for the first of them for about a second, so that a node that ends need not wait longer; an empty answer
-    /// means that there are none yet. After an error the source is opened anew.
-    fn read(&mut self, count: usize) -> Result<Intake, SourceError>;
+    /// Waits for the first of them for about a second, so that a shutdown need not wait longer; an empty batch means
+    /// that there are none yet. After an error the source is opened again.
+    fn read(&mut self, count: usize) -> Result<InputBatch, SourceError>;
 
-    /// How much came that was no reading.
+    /// Number of malformed readings.
     fn malformed(&self) -> u64 {
         0
     }
 
-    /// What to sign once all that was read since the last receipt is kept; none where nobody waits for it.
-    fn receipt(&mut self) -> Option<Receipt> {
+    /// The acknowledgement of all data since the last one, to be sent once they are in the journal; none where the sender
+    /// expects none.
+    fn acknowledgement(&mut self) -> Option<Acknowledgement> {
         None
     }
 }
 
-/// Tells the other side that it need not say again what was read. Dropped, it tells nothing.
-pub struct Receipt(Box<dyn FnOnce() + Send>);
+/// Acknowledges data, so that the sender does not deliver them again. Dropped, it acknowledges nothing.
+pub struct Acknowledgement(Box<dyn FnOnce() + Send>);
 
-impl Receipt {
-    /// A receipt that does this when it is signed.
-    pub fn new(sign: impl FnOnce() + Send + 'static) -> Self {
-        Self(Box::new(sign))
+impl Acknowledgement {
+    /// An acknowledgement that runs `send` when it is sent.
+    pub fn new(send: impl FnOnce() + Send + 'static) -> Self {
+        Self(Box::new(send))
     }
 
-    /// What was read is kept.
-    pub fn sign(self) {
+    /// Acknowledges the data.
+    pub fn send(self) {
         (self.0)();
     }
 }
 
 impl<S: Source + ?Sized> Source for Box<S> {
-    fn read(&mut self, count: usize) -> Result<Intake, SourceError> {
+    fn read(&mut self, count: usize) -> Result<InputBatch, SourceError> {
         (**self).read(count)
     }
 
@@ -97,72 +96,12 @@ impl<S: Source + ?Sized> Source for Box<S> {
         (**self).malformed()
     }
 
-    fn receipt(&mut self) -> Option<Receipt> {
-        (**self).receipt()
+    fn acknowledgement(&mut self) -> Option<Acknowledgement> {
+        (**self).acknowledgement()
     }
 }
 
-/// Why a source has nothing more to say.
-#[derive(Debug, thiserror::Error)]
-pub enum SourceError {
-    /// A recorded source is used up; this is no failure.
-    #[error("the source is at its end")]
-    Ended,
-    /// A file or device does not open or read.
-    #[error("{path}: {cause}")]
-    File {
-        /// Which one.
-        path: PathBuf,
-        /// What the system says.
-        cause: std::io::Error,
-    },
-    /// The system gives the source no thread.
-    #[error("cannot start a thread for the source: {0}")]
-    Thread(std::io::Error),
-    /// A meter on Modbus does not answer as it should.
-    #[cfg(feature = "modbus")]
-    #[error("{address}: {cause}")]
-    Modbus {
-        /// Which one.
-        address: String,
-        /// What is wrong.
-        cause: modbus::ModbusError,
-    },
-    /// The broker that a source listens to is away, or refuses us.
-    #[error("broker {broker}: {cause}")]
-    Mqtt {
-        /// Which one.
-        broker: String,
-        /// What is wrong.
-        cause: Box<rumqttc::ConnectionError>,
-    },
-    /// The broker that a source listens to cannot be used.
-    #[error(transparent)]
-    Link(#[from] evenhand_link::LinkError),
-    /// What the configuration names cannot be read.
-    #[error(transparent)]
-    Config(#[from] Box<crate::config::ConfigError>),
-    /// A column that the configuration names does not exist.
-    #[error("{path} has no column {column:?}; its columns are {columns}")]
-    Column {
-        /// Which file.
-        path: PathBuf,
-        /// The column that was wanted.
-        column: String,
-        /// Those that are there.
-        columns: String,
-    },
-}
-
-/// A number with a decimal point or comma; spaces around it do not matter.
-#[cfg(any(feature = "csv", feature = "jsonl", feature = "mqtt", feature = "p1"))]
-fn number(text: &str, decimal_comma: bool) -> Option<f64> {
-    let text = text.trim();
-    let value: f64 = if decimal_comma { text.replacen(',', ".", 1).parse() } else { text.parse() }.ok()?;
-    value.is_finite().then_some(value)
-}
-
-/// Milliseconds since 1970, for readings that come without a time.
+/// Milliseconds since 1970, for readings that arrive without a time.
 pub(crate) fn now_ms() -> i64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as i64)
 }

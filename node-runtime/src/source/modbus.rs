@@ -1,4 +1,5 @@
 //! A register of a meter, read over Modbus TCP.
+#![cfg(feature = "modbus")]
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -7,60 +8,44 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use super::{PATIENCE, Source, SourceError, now_ms, tcp};
-use crate::reading::{Intake, Reading};
+use super::{READ_TIMEOUT, Source, SourceContext, SourceError, SourceKind, now_ms, tcp};
+use crate::config::section::section;
+use crate::reading::{InputBatch, Reading};
 
-/// How long a meter may take to answer.
-const TIMEOUT: Duration = Duration::from_secs(5);
+/// Time for a meter's answer.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 /// Transaction (2), protocol (2), length (2), unit (1).
 const HEADER_BYTES: usize = 7;
-/// The header, the function (1), and how many bytes follow or what is wrong (1).
+/// The header, the function (1), and the number of bytes that follow or the exception (1).
 const FIRST_BYTES: usize = HEADER_BYTES + 2;
 const PROTOCOL: [u8; 2] = [0, 0];
 
-/// Which register of which meter, and what its bits mean.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct ModbusSettings {
-    /// `HOST:PORT` of the meter or gateway.
-    pub address: String,
-    /// The unit behind a gateway.
-    pub unit: u8,
-    /// Which table the register is in.
-    pub table: Table,
-    /// The register's address, counted from 0.
-    pub register: u16,
-    /// What its bits mean.
-    pub number: Number,
-    /// Which of several words comes first.
-    pub word_order: WordOrder,
-    /// The reading is number · scale + offset.
-    pub scale: f64,
-    /// Added to the scaled number.
-    pub offset: f64,
-    /// Seconds between two readings.
-    pub interval_s: f64,
-}
-
-impl Default for ModbusSettings {
-    fn default() -> Self {
-        Self {
-            address: String::new(),
-            unit: 1,
-            table: Table::Input,
-            register: 0,
-            number: Number::F32,
-            word_order: WordOrder::HighFirst,
-            scale: 1.0,
-            offset: 0.0,
-            interval_s: 10.0,
-        }
+section! {
+    /// A register of a meter and the meaning of its bits.
+    pub struct ModbusConfig {
+        /// HOST:PORT of the meter or gateway.
+        pub address: String = String::new() => "\"192.168.1.20:502\"",
+        /// The unit behind a gateway.
+        pub unit: u8 = 1,
+        /// The table of the register: "input" or "holding".
+        pub table: RegisterTable = RegisterTable::Input,
+        /// The register's address, counted from 0.
+        pub register: u16 = 0,
+        /// Type of the number: "f32", "u16", "i16", "u32", "i32", "u64", "i64" or "f64".
+        pub number: RegisterNumber = RegisterNumber::F32,
+        /// Order of several words: "high-first" or "low-first".
+        pub word_order: WordOrder = WordOrder::HighFirst,
+        /// The reading is number * scale + offset.
+        pub scale: f64 = 1.0,
+        /// Added to the scaled number.
+        pub offset: f64 = 0.0,
+        /// Seconds between two readings.
+        pub interval_s: f64 = 10.0,
     }
 }
 
-impl ModbusSettings {
-    /// The first setting that makes no sense, with the remedy.
-    pub fn check(&self) -> Result<(), String> {
+impl SourceKind for ModbusConfig {
+    fn check(&self) -> Result<(), String> {
         if self.address.is_empty() {
             return Err("source.address is missing; write HOST:PORT, e.g. \"192.168.1.20:502\"".into());
         }
@@ -72,32 +57,36 @@ impl ModbusSettings {
         }
         Ok(())
     }
+
+    fn open(&self, _context: &SourceContext<'_>) -> Result<Box<dyn Source>, SourceError> {
+        Ok(Box::new(Modbus::open(self.clone())?))
+    }
 }
 
 /// The tables of registers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Table {
+pub enum RegisterTable {
     /// Function 3.
     Holding,
     /// Function 4.
     Input,
 }
 
-impl Table {
+impl RegisterTable {
     fn function(self) -> u8 {
         match self {
-            Table::Holding => 3,
-            Table::Input => 4,
+            RegisterTable::Holding => 3,
+            RegisterTable::Input => 4,
         }
     }
 }
 
-/// What the bits of one or more registers mean.
+/// Type of the number in one or more registers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[expect(missing_docs, reason = "named as everywhere")]
-pub enum Number {
+pub enum RegisterNumber {
     U16,
     I16,
     U32,
@@ -108,42 +97,42 @@ pub enum Number {
     F64,
 }
 
-impl Number {
+impl RegisterNumber {
     /// Registers it takes.
     fn words(self) -> usize {
         match self {
-            Number::U16 | Number::I16 => 1,
-            Number::U32 | Number::I32 | Number::F32 => 2,
-            Number::U64 | Number::I64 | Number::F64 => 4,
+            RegisterNumber::U16 | RegisterNumber::I16 => 1,
+            RegisterNumber::U32 | RegisterNumber::I32 | RegisterNumber::F32 => 2,
+            RegisterNumber::U64 | RegisterNumber::I64 | RegisterNumber::F64 => 4,
         }
     }
 
     /// The number in `bytes`, high word first.
     fn decode(self, bytes: &[u8]) -> Option<f64> {
         Some(match self {
-            Number::U16 => u16::from_be_bytes(bytes.try_into().ok()?).into(),
-            Number::I16 => i16::from_be_bytes(bytes.try_into().ok()?).into(),
-            Number::U32 => u32::from_be_bytes(bytes.try_into().ok()?).into(),
-            Number::I32 => i32::from_be_bytes(bytes.try_into().ok()?).into(),
-            Number::F32 => f32::from_be_bytes(bytes.try_into().ok()?).into(),
-            Number::U64 => u64::from_be_bytes(bytes.try_into().ok()?) as f64,
-            Number::I64 => i64::from_be_bytes(bytes.try_into().ok()?) as f64,
-            Number::F64 => f64::from_be_bytes(bytes.try_into().ok()?),
+            RegisterNumber::U16 => u16::from_be_bytes(bytes.try_into().ok()?).into(),
+            RegisterNumber::I16 => i16::from_be_bytes(bytes.try_into().ok()?).into(),
+            RegisterNumber::U32 => u32::from_be_bytes(bytes.try_into().ok()?).into(),
+            RegisterNumber::I32 => i32::from_be_bytes(bytes.try_into().ok()?).into(),
+            RegisterNumber::F32 => f32::from_be_bytes(bytes.try_into().ok()?).into(),
+            RegisterNumber::U64 => u64::from_be_bytes(bytes.try_into().ok()?) as f64,
+            RegisterNumber::I64 => i64::from_be_bytes(bytes.try_into().ok()?) as f64,
+            RegisterNumber::F64 => f64::from_be_bytes(bytes.try_into().ok()?),
         })
     }
 }
 
-/// Which of several words comes first; the bytes of a word always come high first.
+/// Order of several words; the bytes of a word are always high first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WordOrder {
-    /// As the standard has it.
+    /// The order of the standard.
     HighFirst,
-    /// As some makers have it.
+    /// The order of some makers.
     LowFirst,
 }
 
-/// Why a meter was not read.
+/// Error of a meter.
 #[derive(Debug, thiserror::Error)]
 pub enum ModbusError {
     /// The connection fails.
@@ -152,11 +141,11 @@ pub enum ModbusError {
     /// The meter refuses.
     #[error("the meter answers with exception {code} ({})", exception(*code))]
     Exception {
-        /// Which.
+        /// Its code.
         code: u8,
     },
-    /// The answer is to another question, or none at all.
-    #[error("the meter's answer does not fit the question: wrong {0}")]
+    /// The answer does not belong to the request, or is malformed.
+    #[error("the meter's answer does not fit the request: wrong {0}")]
     Answer(&'static str),
 }
 
@@ -175,7 +164,7 @@ fn exception(code: u8) -> &'static str {
 /// A connection to a meter.
 #[derive(Debug)]
 pub struct Modbus {
-    settings: ModbusSettings,
+    settings: ModbusConfig,
     stream: TcpStream,
     transaction: u16,
     due: Instant,
@@ -184,9 +173,9 @@ pub struct Modbus {
 
 impl Modbus {
     /// Connects.
-    pub fn open(settings: ModbusSettings) -> Result<Self, SourceError> {
-        let stream =
-            tcp::connect(&settings.address, TIMEOUT).map_err(|error| failed(&settings, error.into()))?;
+    pub fn open(settings: ModbusConfig) -> Result<Self, SourceError> {
+        let stream = tcp::connect(&settings.address, ANSWER_TIMEOUT)
+            .map_err(|error| failed(&settings, error.into()))?;
         Ok(Self { settings, stream, transaction: 0, due: Instant::now(), malformed: 0 })
     }
 
@@ -203,22 +192,22 @@ impl Modbus {
 }
 
 impl Source for Modbus {
-    fn read(&mut self, _count: usize) -> Result<Intake, SourceError> {
+    fn read(&mut self, _count: usize) -> Result<InputBatch, SourceError> {
         let wait = self.due.saturating_duration_since(Instant::now());
-        if wait > PATIENCE {
-            thread::sleep(PATIENCE);
-            return Ok(Intake::Readings(Vec::new()));
+        if wait > READ_TIMEOUT {
+            thread::sleep(READ_TIMEOUT);
+            return Ok(InputBatch::Readings(Vec::new()));
         }
         thread::sleep(wait);
         let number = self.poll().map_err(|error| failed(&self.settings, error))?;
-        // A meter that was slow is not asked the sooner for it.
+        // A slow answer does not shorten the next interval.
         self.due = (self.due + Duration::from_secs_f64(self.settings.interval_s)).max(Instant::now());
         let value = number * self.settings.scale + self.settings.offset;
         if !value.is_finite() {
             self.malformed += 1;
-            return Ok(Intake::Readings(Vec::new()));
+            return Ok(InputBatch::Readings(Vec::new()));
         }
-        Ok(Intake::Readings(vec![Reading { time_ms: now_ms(), value }]))
+        Ok(InputBatch::Readings(vec![Reading { time_ms: now_ms(), value }]))
     }
 
     fn malformed(&self) -> u64 {
@@ -226,11 +215,11 @@ impl Source for Modbus {
     }
 }
 
-fn failed(settings: &ModbusSettings, cause: ModbusError) -> SourceError {
-    SourceError::Modbus { address: settings.address.clone(), cause }
+fn failed(settings: &ModbusConfig, cause: ModbusError) -> SourceError {
+    SourceError::Peer { peer: settings.address.clone(), cause: Box::new(cause) }
 }
 
-fn request(transaction: u16, settings: &ModbusSettings) -> Vec<u8> {
+fn request(transaction: u16, settings: &ModbusConfig) -> Vec<u8> {
     let mut request = Vec::with_capacity(12);
     request.extend(transaction.to_be_bytes());
     request.extend(PROTOCOL);
@@ -241,8 +230,8 @@ fn request(transaction: u16, settings: &ModbusSettings) -> Vec<u8> {
     request
 }
 
-/// The number in a meter's whole answer to our question number `transaction`.
-pub fn decode(answer: &[u8], transaction: u16, settings: &ModbusSettings) -> Result<f64, ModbusError> {
+/// The number in a meter's whole answer to request number `transaction`.
+pub fn decode(answer: &[u8], transaction: u16, settings: &ModbusConfig) -> Result<f64, ModbusError> {
     let (first, words) = answer.split_at_checked(FIRST_BYTES).ok_or(ModbusError::Answer("length"))?;
     if words.len() != bytes_to_follow(first, transaction, settings)? {
         return Err(ModbusError::Answer("length"));
@@ -254,8 +243,8 @@ pub fn decode(answer: &[u8], transaction: u16, settings: &ModbusSettings) -> Res
     settings.number.decode(&words).ok_or(ModbusError::Answer("length"))
 }
 
-/// How many bytes must follow the first nine of an answer.
-fn bytes_to_follow(first: &[u8], transaction: u16, settings: &ModbusSettings) -> Result<usize, ModbusError> {
+/// Bytes that must follow the first nine of an answer.
+fn bytes_to_follow(first: &[u8], transaction: u16, settings: &ModbusConfig) -> Result<usize, ModbusError> {
     let (header, body) = first.split_at_checked(HEADER_BYTES).ok_or(ModbusError::Answer("length"))?;
     let [function, detail] = *body else { return Err(ModbusError::Answer("length")) };
     let bytes = 2 * settings.number.words();
@@ -290,11 +279,11 @@ mod tests {
     #[test]
     fn the_request_of_the_standard() {
         // Modbus application protocol 1.1b3, 6.3: read registers 108 and 109.
-        let settings = ModbusSettings {
+        let settings = ModbusConfig {
             unit: 17,
-            table: Table::Holding,
+            table: RegisterTable::Holding,
             register: 107,
-            number: Number::F32,
+            number: RegisterNumber::F32,
             ..Default::default()
         };
         assert_eq!(request(9, &settings), [0, 9, 0, 0, 0, 6, 17, 3, 0, 107, 0, 2]);
@@ -303,14 +292,14 @@ mod tests {
     #[test]
     fn numbers_of_all_kinds() {
         for (number, bytes, expected) in [
-            (Number::U16, &[0xff, 0xfe][..], 65_534.0),
-            (Number::I16, &[0xff, 0xfe], -2.0),
-            (Number::U32, &[0, 1, 0, 2], 65_538.0),
-            (Number::I32, &[0xff, 0xff, 0xff, 0xff], -1.0),
-            (Number::F32, &[0x43, 0x66, 0x33, 0x33], f64::from(230.2f32)),
-            (Number::U64, &[0, 0, 0, 1, 0, 0, 0, 0], 4_294_967_296.0),
-            (Number::I64, &[0xff; 8], -1.0),
-            (Number::F64, &[0x40, 0x09, 0x21, 0xfb, 0x54, 0x44, 0x2d, 0x18], std::f64::consts::PI),
+            (RegisterNumber::U16, &[0xff, 0xfe][..], 65_534.0),
+            (RegisterNumber::I16, &[0xff, 0xfe], -2.0),
+            (RegisterNumber::U32, &[0, 1, 0, 2], 65_538.0),
+            (RegisterNumber::I32, &[0xff, 0xff, 0xff, 0xff], -1.0),
+            (RegisterNumber::F32, &[0x43, 0x66, 0x33, 0x33], f64::from(230.2f32)),
+            (RegisterNumber::U64, &[0, 0, 0, 1, 0, 0, 0, 0], 4_294_967_296.0),
+            (RegisterNumber::I64, &[0xff; 8], -1.0),
+            (RegisterNumber::F64, &[0x40, 0x09, 0x21, 0xfb, 0x54, 0x44, 0x2d, 0x18], std::f64::consts::PI),
         ] {
             assert_eq!(number.decode(bytes), Some(expected), "{number:?}");
             assert_eq!(number.decode(&bytes[1..]), None);
@@ -320,21 +309,21 @@ mod tests {
     #[test]
     fn refusals_are_named() {
         let refused = [0, 1, 0, 0, 0, 3, 1, 0x84, 2];
-        let error = decode(&refused, 1, &ModbusSettings::default()).unwrap_err();
+        let error = decode(&refused, 1, &ModbusConfig::default()).unwrap_err();
         assert!(error.to_string().contains("no such register"), "{error}");
     }
 
     proptest! {
         #[test]
         fn any_bytes_are_a_number_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..20)) {
-            for number in [Number::U16, Number::F32, Number::F64] {
-                let _ = decode(&bytes, 1, &ModbusSettings { number, ..Default::default() });
+            for number in [RegisterNumber::U16, RegisterNumber::F32, RegisterNumber::F64] {
+                let _ = decode(&bytes, 1, &ModbusConfig { number, ..Default::default() });
             }
         }
 
         #[test]
         fn a_right_answer_is_read_and_a_wrong_byte_in_its_head_noticed(value: u32, at in 0usize..FIRST_BYTES, flip in 1u8..) {
-            let settings = ModbusSettings { number: Number::U32, ..Default::default() };
+            let settings = ModbusConfig { number: RegisterNumber::U32, ..Default::default() };
             let answer = [&[0, 1, 0, 0, 0, 7, 1, 4, 4][..], &value.to_be_bytes()].concat();
             prop_assert_eq!(decode(&answer, 1, &settings).unwrap(), f64::from(value));
             let mut wrong = answer;

@@ -1,48 +1,47 @@
-//! A topic on any MQTT broker: what plugs, gateways and home automation publish.
+//! A topic on any MQTT broker, as plugs, gateways and home automation publish.
+#![cfg(feature = "mqtt")]
 
 use std::sync::mpsc::SyncSender;
 
 use evenhand_link::{Broker, Tls, rumqttc_options};
 use rumqttc::{Client, Connection, ConnectionError, Event, Packet, Publish, QoS};
-use serde::{Deserialize, Serialize};
 
-use super::json::Fields;
-use super::pump::{Pump, Pumped};
-use super::sieve::Sieve;
+use super::background_reader::{BackgroundReader, Fetched};
+use super::duplicate_filter::DuplicateFilter;
+use super::json::JsonFields;
 use super::time::TimeFormat;
-use super::{Receipt, Source, SourceError};
-use crate::config::BrokerSection;
-use crate::reading::{Intake, Position};
+use super::{Acknowledgement, Source, SourceContext, SourceError, SourceKind};
+use crate::config::section::section;
+use crate::config::{BrokerLinkConfig, NodeConfig};
+use crate::reading::{InputBatch, SourcePosition};
 
 /// Larger messages are no readings.
 const MESSAGE_BYTES_MAX: usize = 64 * 1024;
-/// Messages that wait to be read before the broker is held back.
-const WAITING: usize = 256;
+/// Messages that wait to be read before the broker is blocked.
+const MESSAGES_MAX: usize = 256;
 /// Room for the acknowledgements of all that a broker may send without one.
 const REQUESTS_MAX: usize = 1 << 16;
 
-/// Which topic on which broker, and where in a message the reading stands.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct MqttSettings {
-    /// The topic.
-    pub topic: String,
-    /// The path of the value within a JSON message, e.g. `ENERGY.Power`; empty where a message is a plain number.
-    pub value: String,
-    /// The path of the time within a JSON message; empty where the time of arrival counts.
-    pub time: String,
-    /// How times are written.
-    pub time_format: TimeFormat,
-    /// Local time minus UTC, for times without an offset.
-    pub utc_offset_s: i32,
-    /// The broker; the federation's if absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub broker: Option<BrokerSection>,
+section! {
+    /// A topic and the fields of a message.
+    pub struct MqttConfig {
+        /// The topic.
+        pub topic: String = String::new() => "\"tele/plug/SENSOR\"",
+        /// Path of the value within a JSON message; "" for a message that is a number.
+        pub value: String = String::new() => "\"ENERGY.Power\"",
+        /// Path of the time within a JSON message; "" for the time of arrival.
+        pub time: String = String::new() => "\"Time\"",
+        /// Format of times: "iso", "unix-s" or "unix-ms".
+        pub time_format: TimeFormat = TimeFormat::Iso,
+        /// Local time minus UTC, for times without an offset.
+        pub utc_offset_s: i32 = 0,
+        /// Another broker than the federation's, with the same keys as [broker].
+        pub broker: Option<BrokerLinkConfig> = None => ["url = \"mqtt://127.0.0.1:1883\""],
+    }
 }
 
-impl MqttSettings {
-    /// The first setting that makes no sense, with the remedy.
-    pub fn check(&self) -> Result<(), String> {
+impl SourceKind for MqttConfig {
+    fn check(&self) -> Result<(), String> {
         match rumqttc::valid_filter(&self.topic) {
             true => Ok(()),
             false => Err(format!(
@@ -51,44 +50,59 @@ impl MqttSettings {
             )),
         }
     }
+
+    fn open(&self, context: &SourceContext<'_>) -> Result<Box<dyn Source>, SourceError> {
+        let NodeConfig { node, broker, .. } = context.config;
+        let resolved = match &self.broker {
+            Some(section) => section.resolve(None),
+            None => broker.resolve(Some(&node.id)),
+        };
+        let (broker, tls) = resolved.map_err(Box::new)?;
+        let client_id = format!("evenhand-{}-{}-source", node.federation, node.id);
+        Ok(Box::new(Mqtt::open(self, &broker, tls.as_ref(), &client_id, context.position)?))
+    }
+
+    fn broker(&self) -> Option<&BrokerLinkConfig> {
+        self.broker.as_ref()
+    }
 }
 
 /// A subscription, served by a thread of its own.
 pub struct Mqtt {
     broker: String,
     client: Client,
-    messages: Pump<Result<Heard, Box<ConnectionError>>>,
-    /// Packets that were read and are acknowledged when what they said is kept.
-    unsigned: Vec<u16>,
-    fields: Fields,
-    sieve: Sieve,
-    /// Why no more will come, once what came before is handed over.
+    messages: BackgroundReader<Result<ReceivedMessage, Box<ConnectionError>>>,
+    /// Packets that were read and are not acknowledged yet.
+    unacknowledged: Vec<u16>,
+    fields: JsonFields,
+    filter: DuplicateFilter,
+    /// The error that ended the connection, for the next read.
     failed: Option<Box<ConnectionError>>,
 }
 
 /// One message.
 #[derive(Debug)]
-struct Heard {
+struct ReceivedMessage {
     text: String,
-    /// By which it is acknowledged; 0 where nobody waits for it.
+    /// Identifier for the acknowledgement; 0 where none is expected.
     packet_id: u16,
-    /// The broker says it again: it kept it, or nobody acknowledged it.
-    again: bool,
+    /// A retained message, or one that was not acknowledged before.
+    redelivered: bool,
 }
 
 impl Mqtt {
-    /// Connects and subscribes as `client_id`, and goes on behind `position`.
+    /// Connects and subscribes as `client_id`, and continues after `position`.
     pub fn open(
-        settings: &MqttSettings,
+        settings: &MqttConfig,
         broker: &Broker,
         tls: Option<&Tls>,
         client_id: &str,
-        position: Position,
+        position: SourcePosition,
     ) -> Result<Self, SourceError> {
         let mut options = rumqttc_options(broker, tls, client_id)?;
-        // The broker says again what the node could not keep, since it was killed for example.
+        // The broker delivers again what is not in the journal, e.g. after a kill.
         options.set_manual_acks(true);
-        // What was said while the node was away is of use only with a time of its own.
+        // Messages from the node's absence are useful only with a time of their own.
         let timed = !settings.time.is_empty();
         options.set_clean_session(!timed);
         let (client, connection) = Client::new(options, REQUESTS_MAX);
@@ -98,83 +112,93 @@ impl Mqtt {
         Ok(Self {
             broker: broker.to_string(),
             client,
-            unsigned: Vec::new(),
-            messages: Pump::start("mqtt source", WAITING, listen)?,
-            fields: Fields::new(&settings.value, &settings.time, settings.time_format, settings.utc_offset_s),
-            sieve: Sieve::behind(position),
+            unacknowledged: Vec::new(),
+            messages: BackgroundReader::start("mqtt source", MESSAGES_MAX, listen)?,
+            fields: JsonFields::new(
+                &settings.value,
+                &settings.time,
+                settings.time_format,
+                settings.utc_offset_s,
+            ),
+            filter: DuplicateFilter::after(position),
             failed: None,
         })
     }
 }
 
 impl Source for Mqtt {
-    fn read(&mut self, count: usize) -> Result<Intake, SourceError> {
+    fn read(&mut self, count: usize) -> Result<InputBatch, SourceError> {
         if let Some(cause) = self.failed.take() {
-            return Err(SourceError::Mqtt { broker: self.broker.clone(), cause });
+            return Err(failed(&self.broker, cause));
         }
         let mut readings = Vec::new();
         while readings.len() < count {
-            let Heard { text, packet_id, again } = match self.messages.next(readings.is_empty()) {
-                Pumped::Item(Ok(heard)) => heard,
-                Pumped::Item(Err(cause)) if readings.is_empty() => {
-                    return Err(SourceError::Mqtt { broker: self.broker.clone(), cause });
-                }
-                Pumped::Item(Err(cause)) => {
-                    self.failed = Some(cause);
-                    break;
-                }
-                Pumped::Over if readings.is_empty() => return Err(SourceError::Ended),
-                Pumped::Nothing | Pumped::Over => break,
-            };
-            self.unsigned.extend((packet_id != 0).then_some(packet_id));
-            self.sieve.expect_known(again);
-            readings.extend(self.sieve.pass(self.fields.reading(&text)));
+            let ReceivedMessage { text, packet_id, redelivered } =
+                match self.messages.next(readings.is_empty()) {
+                    Fetched::Item(Ok(message)) => message,
+                    Fetched::Item(Err(cause)) if readings.is_empty() => {
+                        return Err(failed(&self.broker, cause));
+                    }
+                    Fetched::Item(Err(cause)) => {
+                        self.failed = Some(cause);
+                        break;
+                    }
+                    Fetched::Ended if readings.is_empty() => return Err(SourceError::Ended),
+                    Fetched::Empty | Fetched::Ended => break,
+                };
+            self.unacknowledged.extend((packet_id != 0).then_some(packet_id));
+            self.filter.expect_duplicates(redelivered);
+            readings.extend(self.filter.pass(self.fields.reading(&text)));
         }
-        Ok(Intake::Readings(readings))
+        Ok(InputBatch::Readings(readings))
     }
 
     fn malformed(&self) -> u64 {
-        self.sieve.malformed()
+        self.filter.malformed()
     }
 
-    fn receipt(&mut self) -> Option<Receipt> {
-        let packet_ids = std::mem::take(&mut self.unsigned);
+    fn acknowledgement(&mut self) -> Option<Acknowledgement> {
+        let packet_ids = std::mem::take(&mut self.unacknowledged);
         let client = self.client.clone();
-        let sign = move || packet_ids.into_iter().for_each(|packet_id| acknowledge(&client, packet_id));
-        Some(Receipt::new(sign))
+        let send = move || packet_ids.into_iter().for_each(|packet_id| acknowledge(&client, packet_id));
+        Some(Acknowledgement::new(send))
     }
+}
+
+fn failed(broker: &str, cause: Box<ConnectionError>) -> SourceError {
+    SourceError::Peer { peer: format!("broker {broker}"), cause }
 }
 
 fn acknowledge(client: &Client, packet_id: u16) {
     let packet = Publish { pkid: packet_id, ..Publish::new("", QoS::AtLeastOnce, Vec::new()) };
-    // A connection that is gone needs none: the broker says it again on the next.
+    // A lost connection needs none: the broker delivers the message again on the next.
     let _gone = client.try_ack(&packet);
 }
 
-/// Passes messages on until the connection fails or nobody listens.
+/// Forwards messages until the connection fails or the receiver is dropped.
 fn listen(
     client: &Client,
     mut connection: Connection,
     topic: &str,
-    kept_too: bool,
-    sender: &SyncSender<Result<Heard, Box<ConnectionError>>>,
+    with_retained: bool,
+    sender: &SyncSender<Result<ReceivedMessage, Box<ConnectionError>>>,
 ) {
     while let Ok(event) = connection.recv() {
-        let listened = match event {
+        let go_on = match event {
             Ok(Event::Incoming(Packet::ConnAck(_))) => client.try_subscribe(topic, QoS::AtLeastOnce).is_ok(),
-            Ok(Event::Incoming(Packet::Publish(publish))) if publish.retain && !kept_too => {
+            Ok(Event::Incoming(Packet::Publish(publish))) if publish.retain && !with_retained => {
                 acknowledge(client, publish.pkid);
                 true
             }
             Ok(Event::Incoming(Packet::Publish(publish))) => {
                 let readable = publish.payload.len() <= MESSAGE_BYTES_MAX;
                 let payload = if readable { &publish.payload[..] } else { b"too long to be a reading" };
-                let heard = Heard {
+                let message = ReceivedMessage {
                     text: String::from_utf8_lossy(payload).into_owned(),
                     packet_id: publish.pkid,
-                    again: publish.retain || publish.dup,
+                    redelivered: publish.retain || publish.dup,
                 };
-                sender.send(Ok(heard)).is_ok()
+                sender.send(Ok(message)).is_ok()
             }
             Ok(_) => true,
             Err(error) => {
@@ -182,7 +206,7 @@ fn listen(
                 false
             }
         };
-        if !listened {
+        if !go_on {
             return;
         }
     }

@@ -1,51 +1,39 @@
 //! Telegrams of a smart meter's P1 port (DSMR 4 and 5), over a serial line or TCP.
+#![cfg(feature = "p1")]
 
+mod serial;
 mod telegram;
 
 use std::io::{self, Read};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-
 pub use self::telegram::{Telegrams, reading};
-use super::{PATIENCE, Source, SourceError, serial, tcp};
-use crate::reading::Intake;
+use super::{READ_TIMEOUT, Source, SourceContext, SourceError, SourceKind, tcp};
+use crate::config::section::section;
+use crate::reading::InputBatch;
 
-/// A meter speaks every second or every ten; after so long a silence the line is opened anew.
+/// A meter sends every second or every ten; after this silence the line is opened again.
 const SILENCE_MAX: Duration = Duration::from_secs(60);
 
-/// Where the telegrams come from and which of their values is the reading.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct P1Settings {
-    /// The serial device, 115200 8N1; empty if `address` is used.
-    pub device: PathBuf,
-    /// `HOST:PORT` of a gateway that passes telegrams on; empty if `device` is used.
-    pub address: String,
-    /// The value that is the reading: power taken from the grid, in kW.
-    pub obis: String,
-    /// The value that is subtracted from it, e.g. `1-0:2.7.0`, the power fed into the grid; empty for none.
-    pub obis_minus: String,
-    /// Whether telegrams without a checksum, as DSMR 2 and 3 have them, are believed.
-    pub accept_unchecked: bool,
-}
-
-impl Default for P1Settings {
-    fn default() -> Self {
-        Self {
-            device: PathBuf::new(),
-            address: String::new(),
-            obis: "1-0:1.7.0".into(),
-            obis_minus: String::new(),
-            accept_unchecked: false,
-        }
+section! {
+    /// A P1 port and the value of a telegram that is the reading.
+    pub struct P1Config {
+        /// The serial device, 115200 8N1; "" if an address is given.
+        pub device: PathBuf = PathBuf::new() => "\"/dev/ttyUSB0\"",
+        /// HOST:PORT of a gateway that forwards telegrams; "" if a device is given.
+        pub address: String = String::new(),
+        /// The value: power taken from the grid, in kW.
+        pub obis: String = "1-0:1.7.0".into(),
+        /// A value that is subtracted, e.g. "1-0:2.7.0": power fed into the grid; "" for none.
+        pub obis_minus: String = String::new(),
+        /// Accept telegrams without checksum, as of DSMR 2 and 3.
+        pub accept_unchecked: bool = false,
     }
 }
 
-impl P1Settings {
-    /// The first setting that makes no sense, with the remedy.
-    pub fn check(&self) -> Result<(), String> {
+impl SourceKind for P1Config {
+    fn check(&self) -> Result<(), String> {
         match (self.device.as_os_str().is_empty(), self.address.is_empty()) {
             (true, true) => {
                 Err("source.device is missing; name the serial device, or an address HOST:PORT".into())
@@ -56,6 +44,12 @@ impl P1Settings {
         }
     }
 
+    fn open(&self, _context: &SourceContext<'_>) -> Result<Box<dyn Source>, SourceError> {
+        Ok(Box::new(P1::open(self.clone())?))
+    }
+}
+
+impl P1Config {
     fn name(&self) -> PathBuf {
         if self.address.is_empty() { self.device.clone() } else { PathBuf::from(&self.address) }
     }
@@ -63,7 +57,7 @@ impl P1Settings {
 
 /// A P1 port.
 pub struct P1 {
-    settings: P1Settings,
+    settings: P1Config,
     stream: Box<dyn Read + Send>,
     telegrams: Telegrams,
     silence: Duration,
@@ -72,7 +66,7 @@ pub struct P1 {
 
 impl P1 {
     /// Opens the device or connects to the gateway.
-    pub fn open(settings: P1Settings) -> Result<Self, SourceError> {
+    pub fn open(settings: P1Config) -> Result<Self, SourceError> {
         let stream = open(&settings).map_err(|cause| SourceError::File { path: settings.name(), cause })?;
         Ok(Self { settings, stream, telegrams: Telegrams::default(), silence: Duration::ZERO, malformed: 0 })
     }
@@ -87,11 +81,11 @@ impl P1 {
                 _ => return Err(error),
             },
         };
-        self.silence = if count == 0 { self.silence + PATIENCE } else { Duration::ZERO };
+        self.silence = if count == 0 { self.silence + READ_TIMEOUT } else { Duration::ZERO };
         if self.silence > SILENCE_MAX {
             return Err(io::Error::new(
                 io::ErrorKind::TimedOut,
-                "the meter is silent; check the cable and the speed",
+                "no data from the meter; check the cable and the speed",
             ));
         }
         self.telegrams.push(&block[..count]);
@@ -100,7 +94,7 @@ impl P1 {
 }
 
 impl Source for P1 {
-    fn read(&mut self, count: usize) -> Result<Intake, SourceError> {
+    fn read(&mut self, count: usize) -> Result<InputBatch, SourceError> {
         self.fill().map_err(|cause| SourceError::File { path: self.settings.name(), cause })?;
         let mut readings = Vec::new();
         while readings.len() < count
@@ -111,7 +105,7 @@ impl Source for P1 {
                 None => self.malformed += 1,
             }
         }
-        Ok(Intake::Readings(readings))
+        Ok(InputBatch::Readings(readings))
     }
 
     fn malformed(&self) -> u64 {
@@ -119,9 +113,9 @@ impl Source for P1 {
     }
 }
 
-fn open(settings: &P1Settings) -> io::Result<Box<dyn Read + Send>> {
+fn open(settings: &P1Config) -> io::Result<Box<dyn Read + Send>> {
     if settings.address.is_empty() {
-        return Ok(Box::new(serial::open(&settings.device, PATIENCE)?));
+        return Ok(Box::new(serial::open(&settings.device, READ_TIMEOUT)?));
     }
-    Ok(Box::new(tcp::connect(&settings.address, PATIENCE)?))
+    Ok(Box::new(tcp::connect(&settings.address, READ_TIMEOUT)?))
 }

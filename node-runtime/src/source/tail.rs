@@ -1,4 +1,5 @@
 //! The lines of a file that is finished or still grows.
+#![allow(dead_code, reason = "a program may be built without the sources that need it")]
 
 use std::fs::{File, Metadata};
 use std::io::{self, Seek};
@@ -16,17 +17,17 @@ pub(super) struct Tail {
     lines: Lines,
 }
 
-/// What a file has to say.
-pub(super) enum Next {
+/// The next event of a file.
+pub(super) enum TailEvent {
     Line(String),
-    /// The file began anew: headers come again.
+    /// The file starts over, with its header.
     Restart,
-    /// Nothing more for now, or, where the file is finished, for ever.
+    /// The end of the file, for now if it still grows.
     End,
 }
 
 impl Tail {
-    /// `follow` says whether the file still grows.
+    /// Opens the file; with `follow` it still grows.
     pub(super) fn open(path: PathBuf, follow: bool) -> Result<Self, SourceError> {
         match File::open(&path) {
             Ok(file) => Ok(Self { path, follow, file, lines: Lines::default() }),
@@ -34,7 +35,7 @@ impl Tail {
         }
     }
 
-    pub(super) fn next(&mut self) -> Result<Next, SourceError> {
+    pub(super) fn next(&mut self) -> Result<TailEvent, SourceError> {
         self.advance().map_err(|cause| SourceError::File { path: self.path.clone(), cause })
     }
 
@@ -43,27 +44,27 @@ impl Tail {
         self.lines.dropped
     }
 
-    fn advance(&mut self) -> io::Result<Next> {
+    fn advance(&mut self) -> io::Result<TailEvent> {
         loop {
             if let Some(line) = self.lines.next() {
-                return Ok(Next::Line(line));
+                return Ok(TailEvent::Line(line));
             }
             if self.lines.fill(&mut self.file)? > 0 {
                 continue;
             }
             if !self.follow {
-                return Ok(self.lines.last().map_or(Next::End, Next::Line));
+                return Ok(self.lines.last().map_or(TailEvent::End, TailEvent::Line));
             }
             if !self.is_replaced()? {
-                return Ok(Next::End);
+                return Ok(TailEvent::End);
             }
             self.file = File::open(&self.path)?;
             self.lines.restart();
-            return Ok(Next::Restart);
+            return Ok(TailEvent::Restart);
         }
     }
 
-    /// Whether another file, or the same one cut short, is there now.
+    /// Another file, or the same one truncated, is at the path now.
     fn is_replaced(&mut self) -> io::Result<bool> {
         let there = match std::fs::metadata(&self.path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),

@@ -1,4 +1,4 @@
-//! What the clock on the wall tells a model.
+//! Time of day and of week as model inputs.
 
 use std::f64::consts::TAU;
 

@@ -1,8 +1,8 @@
-//! From readings to batches: a bounded memory of what was measured, cut into samples.
+//! From readings to batches: a bounded memory of data, cut into samples.
 
 mod calendar;
-mod guard;
 mod normalise;
+mod outlier_guard;
 mod replay;
 mod rows;
 mod series;
@@ -13,138 +13,142 @@ use serde::{Deserialize, Serialize};
 
 pub use calendar::phases;
 pub use normalise::{DEVIATIONS_MAX, Normaliser};
-pub use rows::{RowSettings, Rows};
-pub use series::{FEATURES, Quantity, Query, Series, SeriesSettings};
+pub use rows::RowsWindow;
+pub use series::{FEATURES, ForecastQuery, SeriesWindow};
 
-use crate::reading::{Intake, Position};
+pub use crate::config::{MeterQuantity, RowsConfig, SeriesConfig};
+use crate::reading::{InputBatch, SourcePosition};
 
-/// What became of everything a source handed over.
+/// Counts of the readings or rows of a source.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Counts {
-    /// Entered the memory.
+pub struct ReadingCounts {
+    /// Stored.
     pub accepted: u64,
-    /// Not finite, of another shape, of no plausible time, or part of a step that is beyond all measure.
+    /// Not finite, of another shape, of no plausible time, or part of an outlier.
     pub refused: u64,
-    /// Not newer than what was there.
+    /// Not newer than the newest.
     pub out_of_order: u64,
-    /// Times the clock jumped so far that the series began anew.
+    /// Clock jumps so large that the series was restarted.
     pub restarts: u32,
 }
 
 /// Samples for one training: sᵢ,ₜ.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Taken {
+pub struct TrainingBatch {
     /// The samples, as the model wants them.
     pub batch: Batch,
-    /// How many there are.
+    /// Number of samples.
     pub samples: usize,
-    /// How many of them, at the end, were never trained on.
+    /// Number of samples at the end that were not trained on before.
     pub fresh: usize,
-    /// What [`Window::mark_used`] wants once they have been trained on.
+    /// The argument of [`DataWindow::mark_used`] once they have been trained on.
     pub upto: i64,
 }
 
-/// How a node's data become samples.
+/// Rules by which data become samples.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum WindowSettings {
     /// Forecasts of a series of readings.
-    Series(SeriesSettings),
+    Series(SeriesConfig),
     /// Labelled rows.
-    Rows(RowSettings),
+    Rows(RowsConfig),
 }
 
 /// A node's memory of its data.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub enum Window {
+pub enum DataWindow {
     /// Forecasts of a series of readings.
-    Series(Series),
+    Series(SeriesWindow),
     /// Labelled rows.
-    Rows(Rows),
+    Rows(RowsWindow),
 }
 
-impl Window {
+impl DataWindow {
     /// An empty memory.
     pub fn new(settings: WindowSettings) -> Self {
         match settings {
-            WindowSettings::Series(settings) => Window::Series(Series::new(settings).guarded()),
-            WindowSettings::Rows(settings) => Window::Rows(Rows::new(settings)),
+            WindowSettings::Series(settings) => DataWindow::Series(SeriesWindow::new(settings).guarded()),
+            WindowSettings::Rows(settings) => DataWindow::Rows(RowsWindow::new(settings)),
         }
     }
 
-    /// The memory as it was saved, at work again.
+    /// The window after a restart.
     pub fn restored(self) -> Self {
         match self {
-            Window::Series(series) => Window::Series(series.guarded()),
-            rows @ Window::Rows(_) => rows,
+            DataWindow::Series(series) => DataWindow::Series(series.guarded()),
+            rows @ DataWindow::Rows(_) => rows,
         }
     }
 
-    /// Takes in what fits this memory; what does not is dropped.
-    pub fn add(&mut self, intake: &Intake) {
-        match (self, intake) {
-            (Window::Series(series), Intake::Readings(readings)) => {
+    /// Adds data of the right kind; others are dropped.
+    pub fn add(&mut self, batch: &InputBatch) {
+        match (self, batch) {
+            (DataWindow::Series(series), InputBatch::Readings(readings)) => {
                 readings.iter().for_each(|reading| series.add(*reading));
             }
-            (Window::Rows(memory), Intake::Rows(rows)) => rows.iter().for_each(|row| memory.add(row.clone())),
-            (Window::Series(_), Intake::Rows(_)) | (Window::Rows(_), Intake::Readings(_)) => {}
+            (DataWindow::Rows(memory), InputBatch::Rows(rows)) => {
+                rows.iter().for_each(|row| memory.add(row.clone()))
+            }
+            (DataWindow::Series(_), InputBatch::Rows(_)) | (DataWindow::Rows(_), InputBatch::Readings(_)) => {
+            }
         }
     }
 
     /// The newest samples not used yet and the configured share of samples used before, at most `samples_max`; none when
     /// there is nothing new.
-    pub fn batch(&self, samples_max: usize, generator: &mut impl Rng) -> Option<Taken> {
+    pub fn batch(&self, samples_max: usize, generator: &mut impl Rng) -> Option<TrainingBatch> {
         match self {
-            Window::Series(series) => series.batch_with_replay(samples_max, generator),
-            Window::Rows(rows) => rows.batch(samples_max, generator),
+            DataWindow::Series(series) => series.batch_with_replay(samples_max, generator),
+            DataWindow::Rows(rows) => rows.batch(samples_max, generator),
         }
     }
 
     /// Counts the samples up to `upto` as used.
     pub fn mark_used(&mut self, upto: i64) {
         match self {
-            Window::Series(series) => series.mark_used(upto),
-            Window::Rows(rows) => rows.mark_used(upto),
+            DataWindow::Series(series) => series.mark_used(upto),
+            DataWindow::Rows(rows) => rows.mark_used(upto),
         }
     }
 
     /// The input for a forecast, where there is something to forecast.
-    pub fn query(&self) -> Option<Query> {
+    pub fn query(&self) -> Option<ForecastQuery> {
         match self {
-            Window::Series(series) => series.query(),
-            Window::Rows(_) => None,
+            DataWindow::Series(series) => series.query(),
+            DataWindow::Rows(_) => None,
         }
     }
 
     /// The shape of one sample.
     pub fn sample_shape(&self) -> Vec<usize> {
         match self {
-            Window::Series(series) => vec![series.settings().lags, FEATURES],
-            Window::Rows(rows) => rows.settings().shape.clone(),
+            DataWindow::Series(series) => vec![series.settings().lags, FEATURES],
+            DataWindow::Rows(rows) => rows.settings().shape.clone(),
         }
     }
 
-    /// What became of everything that was handed over.
-    pub fn counts(&self) -> Counts {
+    /// Counts of the readings or rows so far.
+    pub fn counts(&self) -> ReadingCounts {
         match self {
-            Window::Series(series) => series.counts(),
-            Window::Rows(rows) => rows.counts(),
+            DataWindow::Series(series) => series.counts(),
+            DataWindow::Rows(rows) => rows.counts(),
         }
     }
 
     /// The time of the newest reading.
     pub fn newest_ms(&self) -> Option<i64> {
         match self {
-            Window::Series(series) => series.newest_ms(),
-            Window::Rows(_) => None,
+            DataWindow::Series(series) => series.newest_ms(),
+            DataWindow::Rows(_) => None,
         }
     }
 
-    /// Where a source goes on.
-    pub fn position(&self) -> Position {
-        let Counts { accepted, refused, .. } = self.counts();
+    /// The position from which a source continues.
+    pub fn position(&self) -> SourcePosition {
+        let ReadingCounts { accepted, refused, .. } = self.counts();
         match self {
-            Window::Series(series) => Position { newest_ms: series.newest_ms(), rows: 0 },
-            Window::Rows(_) => Position { newest_ms: None, rows: accepted + refused },
+            DataWindow::Series(series) => SourcePosition { newest_ms: series.newest_ms(), rows: 0 },
+            DataWindow::Rows(_) => SourcePosition { newest_ms: None, rows: accepted + refused },
         }
     }
 }

@@ -1,13 +1,13 @@
-//! Running normalisation: what is large for this meter?
+//! Running normalisation of a meter's readings.
 
 use serde::{Deserialize, Serialize};
 
-/// Normalised values lie within ± this many standard deviations, so that one spike cannot throw the model.
+/// Normalised values lie within ± this many standard deviations, so that one spike cannot dominate the input.
 pub const DEVIATIONS_MAX: f64 = 8.0;
 
 /// Mean and variance of everything seen, by Welford's update.
 ///
-/// From `memory` values on, the oldest fade: a meter whose house changes is normalised by its present habits.
+/// From `memory` values on, the weight of old values decays, so that a change of the load is followed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Normaliser {
     count: u32,
@@ -17,12 +17,12 @@ pub struct Normaliser {
 }
 
 impl Normaliser {
-    /// Knows nothing yet, and will remember about `memory` values.
+    /// An empty normalisation with a memory of about `memory` values.
     pub fn new(memory: u32) -> Self {
         Self { count: 0, memory: memory.max(2), mean: 0.0, variance: 0.0 }
     }
 
-    /// Takes one finite value in.
+    /// Adds one finite value.
     pub fn add(&mut self, value: f64) {
         self.count = (self.count + 1).min(self.memory);
         let share = 1.0 / f64::from(self.count);
@@ -31,7 +31,7 @@ impl Normaliser {
         self.variance += (before * (value - self.mean) - self.variance) * share;
     }
 
-    /// Values that stand behind mean and deviation, at most the memory.
+    /// Number of values in mean and deviation, at most the memory.
     pub fn count(&self) -> u32 {
         self.count
     }
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn forgets_the_house_of_long_ago() {
+    fn follows_a_change_of_the_load() {
         let mut normaliser = Normaliser::new(50);
         (0..500).for_each(|i| normaliser.add(100.0 + f64::from(i % 2)));
         (0..500).for_each(|i| normaliser.add(1.0 + f64::from(i % 2)));

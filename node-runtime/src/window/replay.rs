@@ -1,14 +1,14 @@
-//! Which samples of its memory a node trains on.
+//! Selection of samples for a training batch.
 
 use rand::Rng;
 use rand::seq::SliceRandom;
 
 /// Positions of the samples of one batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Choice {
+pub(super) struct SampleChoice {
     /// Those used before, then the fresh ones, each oldest first.
     pub(super) all: Vec<usize>,
-    /// How many of them are fresh.
+    /// Number of fresh ones.
     pub(super) fresh: usize,
 }
 
@@ -21,7 +21,7 @@ pub(super) fn choose(
     samples_max: usize,
     share: f64,
     generator: &mut impl Rng,
-) -> Option<Choice> {
+) -> Option<SampleChoice> {
     let fresh_max = samples_max - (samples_max as f64 * share) as usize;
     let fresh = &fresh[fresh.len().saturating_sub(fresh_max)..];
     if fresh.is_empty() {
@@ -32,7 +32,7 @@ pub(super) fn choose(
     let mut all = old.partial_shuffle(generator, wanted).0.to_vec();
     all.sort_unstable();
     all.extend(fresh);
-    Some(Choice { all, fresh: fresh.len() })
+    Some(SampleChoice { all, fresh: fresh.len() })
 }
 
 #[cfg(test)]

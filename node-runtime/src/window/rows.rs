@@ -7,69 +7,33 @@ use rand::Rng;
 use serde::{Deserialize, Serialize};
 
 use super::replay::choose;
-use super::{Counts, Taken};
-use crate::reading::{Row, Target};
-
-/// How rows are kept.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct RowSettings {
-    /// The shape of one row, e.g. `[1, 28, 28]` for a picture or `[144]` for a record.
-    pub shape: Vec<usize>,
-    /// Rows kept in memory.
-    #[serde(default = "history_rows")]
-    pub history_rows: usize,
-    /// The share of a batch that is drawn from rows that were used before, at least 0, below 1.
-    #[serde(default)]
-    pub replay_share: f64,
-}
-
-fn history_rows() -> usize {
-    1024
-}
-
-impl RowSettings {
-    /// The first setting that makes no sense, with the remedy.
-    pub fn check(&self) -> Result<(), String> {
-        if self.shape.is_empty() || self.shape.contains(&0) {
-            return Err(format!(
-                "rows.shape = {:?}; name the length of every dimension of one row",
-                self.shape
-            ));
-        }
-        if self.history_rows == 0 {
-            return Err("rows.history_rows = 0; at least one row must be kept".into());
-        }
-        if !(0.0..1.0).contains(&self.replay_share) {
-            return Err(format!("rows.replay_share = {}; it is at least 0 and below 1", self.replay_share));
-        }
-        Ok(())
-    }
-}
+use super::{ReadingCounts, TrainingBatch};
+use crate::config::RowsConfig;
+use crate::reading::{LabelledRow, RowTarget};
 
 /// The newest rows, bounded in number.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Rows {
-    settings: RowSettings,
-    rows: VecDeque<Row>,
+pub struct RowsWindow {
+    settings: RowsConfig,
+    rows: VecDeque<LabelledRow>,
     /// Number of the newest row, counted from the first that ever came.
     newest: i64,
     /// Rows up to this number have been trained on.
     used: i64,
-    counts: Counts,
+    counts: ReadingCounts,
 }
 
-impl Rows {
+impl RowsWindow {
     /// No rows yet.
-    pub fn new(settings: RowSettings) -> Self {
-        Self { settings, rows: VecDeque::new(), newest: 0, used: 0, counts: Counts::default() }
+    pub fn new(settings: RowsConfig) -> Self {
+        Self { settings, rows: VecDeque::new(), newest: 0, used: 0, counts: ReadingCounts::default() }
     }
 
-    /// Takes one row in, or counts why not.
-    pub fn add(&mut self, row: Row) {
+    /// Adds one row, or counts it as refused.
+    pub fn add(&mut self, row: LabelledRow) {
         let target_is_finite = match row.target {
-            Target::Class(_) => true,
-            Target::Value(value) | Target::Chosen { value, .. } => value.is_finite(),
+            RowTarget::Class(_) => true,
+            RowTarget::Value(value) | RowTarget::Chosen { value, .. } => value.is_finite(),
         };
         let fits = row.features.len() == self.settings.shape.iter().product::<usize>();
         if !fits || !target_is_finite || row.features.iter().any(|feature| !feature.is_finite()) {
@@ -85,7 +49,7 @@ impl Rows {
 
     /// The newest rows that were not used yet and the configured share of rows used before, at most `samples_max`, if
     /// their targets are of one kind.
-    pub fn batch(&self, samples_max: usize, generator: &mut impl Rng) -> Option<Taken> {
+    pub fn batch(&self, samples_max: usize, generator: &mut impl Rng) -> Option<TrainingBatch> {
         let unused = usize::try_from(self.newest - self.used).ok()?;
         let first = self.rows.len().saturating_sub(unused);
         let fresh: Vec<usize> = (first..self.rows.len()).collect();
@@ -98,7 +62,7 @@ impl Rows {
         let inputs = rows.flat_map(|row| row.features.iter().copied()).collect();
         let shape = std::iter::once(samples).chain(self.settings.shape.iter().copied()).collect();
         let batch = Batch { inputs, shape, targets };
-        Some(Taken { batch, samples, fresh: choice.fresh, upto: self.newest })
+        Some(TrainingBatch { batch, samples, fresh: choice.fresh, upto: self.newest })
     }
 
     /// Counts the rows up to number `upto` as used.
@@ -106,31 +70,31 @@ impl Rows {
         self.used = self.used.max(upto.min(self.newest));
     }
 
-    /// How rows are kept.
-    pub fn settings(&self) -> &RowSettings {
+    /// Its configuration.
+    pub fn settings(&self) -> &RowsConfig {
         &self.settings
     }
 
-    /// What became of the rows.
-    pub fn counts(&self) -> Counts {
+    /// Counts of the rows.
+    pub fn counts(&self) -> ReadingCounts {
         self.counts
     }
 }
 
 /// Targets of one kind as a batch has them; none when there are several kinds, or no targets.
-fn targets(each: impl Iterator<Item = Target> + Clone) -> Option<Targets> {
+fn targets(each: impl Iterator<Item = RowTarget> + Clone) -> Option<Targets> {
     match each.clone().next()? {
-        Target::Class(_) => {
-            let class = |target| if let Target::Class(class) = target { Some(class) } else { None };
+        RowTarget::Class(_) => {
+            let class = |target| if let RowTarget::Class(class) = target { Some(class) } else { None };
             each.map(class).collect::<Option<_>>().map(Targets::Classes)
         }
-        Target::Value(_) => {
-            let value = |target| if let Target::Value(value) = target { Some(value) } else { None };
+        RowTarget::Value(_) => {
+            let value = |target| if let RowTarget::Value(value) = target { Some(value) } else { None };
             each.map(value).collect::<Option<_>>().map(Targets::Values)
         }
-        Target::Chosen { .. } => {
+        RowTarget::Chosen { .. } => {
             let chosen = |target| {
-                if let Target::Chosen { column, value } = target { Some((column, value)) } else { None }
+                if let RowTarget::Chosen { column, value } = target { Some((column, value)) } else { None }
             };
             let (columns, values) = each.map(chosen).collect::<Option<Vec<_>>>()?.into_iter().unzip();
             Some(Targets::Chosen { columns, values })
@@ -145,21 +109,21 @@ mod tests {
     use rand_chacha::ChaCha8Rng;
     use rand_chacha::rand_core::SeedableRng;
 
-    fn rows(history_rows: usize, targets: &[Target]) -> Rows {
-        let mut rows = Rows::new(RowSettings { shape: vec![2], history_rows, replay_share: 0.0 });
+    fn rows(history_rows: usize, targets: &[RowTarget]) -> RowsWindow {
+        let mut rows = RowsWindow::new(RowsConfig { shape: vec![2], history_rows, replay_share: 0.0 });
         for (number, target) in (0u8..).zip(targets) {
-            rows.add(Row { features: vec![f32::from(number), 1.0], target: *target });
+            rows.add(LabelledRow { features: vec![f32::from(number), 1.0], target: *target });
         }
         rows
     }
 
-    fn batch(rows: &Rows, samples_max: usize) -> Option<Taken> {
+    fn batch(rows: &RowsWindow, samples_max: usize) -> Option<TrainingBatch> {
         rows.batch(samples_max, &mut ChaCha8Rng::seed_from_u64(1))
     }
 
     #[test]
     fn a_share_of_the_batch_is_replayed() {
-        let mut rows = rows(9, &[Target::Class(0); 6]);
+        let mut rows = rows(9, &[RowTarget::Class(0); 6]);
         rows.settings.replay_share = 0.5;
         rows.mark_used(4);
         let taken = batch(&rows, 8).unwrap();
@@ -169,31 +133,34 @@ mod tests {
 
     #[test]
     fn each_row_is_used_once_and_the_newest_first() {
-        let mut rows = rows(3, &[Target::Class(0), Target::Class(1), Target::Class(2), Target::Class(3)]);
+        let mut rows =
+            rows(3, &[RowTarget::Class(0), RowTarget::Class(1), RowTarget::Class(2), RowTarget::Class(3)]);
         let taken = batch(&rows, 2).unwrap();
         assert_eq!(taken.batch.targets, Targets::Classes(vec![2, 3]));
         assert_eq!((taken.batch.inputs, taken.batch.shape), (vec![2.0, 1.0, 3.0, 1.0], vec![2, 2]));
-        assert_eq!(batch(&rows, 10).unwrap().samples, 3, "the oldest was forgotten");
+        assert_eq!(batch(&rows, 10).unwrap().samples, 3, "the oldest was dropped");
         rows.mark_used(taken.upto);
         assert_eq!(batch(&rows, 2), None);
     }
 
     #[test]
     fn values_are_targets_too_but_never_beside_classes() {
-        let values = rows(9, &[Target::Value(0.5), Target::Value(1.5)]);
+        let values = rows(9, &[RowTarget::Value(0.5), RowTarget::Value(1.5)]);
         assert_eq!(batch(&values, 9).unwrap().batch.targets, Targets::Values(vec![0.5, 1.5]));
-        let chosen =
-            rows(9, &[Target::Chosen { column: 2, value: 0.5 }, Target::Chosen { column: 0, value: 1.5 }]);
+        let chosen = rows(
+            9,
+            &[RowTarget::Chosen { column: 2, value: 0.5 }, RowTarget::Chosen { column: 0, value: 1.5 }],
+        );
         let expected = Targets::Chosen { columns: vec![2, 0], values: vec![0.5, 1.5] };
         assert_eq!(batch(&chosen, 9).unwrap().batch.targets, expected);
-        assert_eq!(batch(&rows(9, &[Target::Value(0.5), Target::Class(1)]), 9), None);
+        assert_eq!(batch(&rows(9, &[RowTarget::Value(0.5), RowTarget::Class(1)]), 9), None);
     }
 
     #[test]
-    fn what_does_not_fit_is_counted_and_kept_out() {
-        let mut rows = rows(9, &[Target::Value(f32::NAN)]);
-        rows.add(Row { features: vec![1.0], target: Target::Class(0) });
-        rows.add(Row { features: vec![1.0, f32::INFINITY], target: Target::Class(0) });
+    fn rows_that_do_not_fit_are_counted_and_refused() {
+        let mut rows = rows(9, &[RowTarget::Value(f32::NAN)]);
+        rows.add(LabelledRow { features: vec![1.0], target: RowTarget::Class(0) });
+        rows.add(LabelledRow { features: vec![1.0, f32::INFINITY], target: RowTarget::Class(0) });
         assert_eq!((rows.counts().refused, batch(&rows, 9)), (3, None));
     }
 }

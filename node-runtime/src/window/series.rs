@@ -7,114 +7,42 @@ use rand::Rng;
 use serde::{Deserialize, Serialize};
 
 use super::calendar;
-use super::guard::Guard;
 use super::normalise::Normaliser;
-use super::replay::{Choice, choose};
-use super::{Counts, Taken};
+use super::outlier_guard::OutlierGuard;
+use super::replay::{SampleChoice, choose};
+use super::{ReadingCounts, TrainingBatch};
+use crate::config::{MeterQuantity, SeriesConfig};
 use crate::reading::Reading;
 
-/// Numbers a model sees for each step: the normalised load and four phases of the calendar.
+/// Features of each step: the normalised load and four phases of the calendar.
 pub const FEATURES: usize = 5;
 
 /// Readings beyond the year 9999 or before 1970 come from a broken clock.
 const TIME_MS_MAX: i64 = 253_402_300_799_999;
 
-/// After so many readings in a row from before the newest one, the clock was set back and is believed.
+/// Readings in a row from before the newest one after which the clock was set back.
 const BACKWARD_READINGS_MAX: u32 = 10;
-
-/// How a series is cut into samples.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct SeriesSettings {
-    /// Seconds between two steps; readings within a step are averaged.
-    pub step_s: u32,
-    /// Steps a model looks back.
-    pub lags: usize,
-    /// Steps it looks ahead.
-    pub horizon: usize,
-    /// Steps kept in memory.
-    pub history_steps: usize,
-    /// Missing steps up to so many in a row are interpolated; they serve as input, never as target.
-    pub gap_steps_max: usize,
-    /// Steps after which the running normalisation forgets.
-    pub normalisation_steps: u32,
-    /// Local time minus UTC, for the time of day.
-    pub utc_offset_s: i32,
-    /// What a reading says.
-    pub quantity: Quantity,
-    /// The share of a batch that is drawn from samples that were used before, at least 0, below 1.
-    pub replay_share: f64,
-}
-
-/// What a reading says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Quantity {
-    /// How much it is at the moment, e.g. a power in kW; a step is the mean of its readings.
-    Level,
-    /// How much it was since the meter was installed, e.g. an energy in kWh; a step is the growth an hour.
-    Counter,
-}
-
-impl Default for SeriesSettings {
-    fn default() -> Self {
-        Self {
-            step_s: 900,
-            lags: 24,
-            horizon: 1,
-            history_steps: 2_880,
-            gap_steps_max: 2,
-            normalisation_steps: 35_040,
-            utc_offset_s: 0,
-            quantity: Quantity::Level,
-            replay_share: 0.0,
-        }
-    }
-}
-
-impl SeriesSettings {
-    /// The first setting that makes no sense, with the remedy.
-    pub fn check(&self) -> Result<(), String> {
-        let span = self.lags.saturating_add(self.horizon);
-        match self {
-            Self { step_s: 0, .. } => Err("window.step_s = 0; a step lasts at least one second".into()),
-            Self { lags: 0, .. } => {
-                Err("window.lags = 0; a model needs at least one step to look back on".into())
-            }
-            Self { horizon: 0, .. } => {
-                Err("window.horizon = 0; a forecast looks at least one step ahead".into())
-            }
-            Self { replay_share, .. } if !(0.0..1.0).contains(replay_share) => {
-                Err(format!("window.replay_share = {replay_share}; it is at least 0 and below 1"))
-            }
-            Self { history_steps, .. } if *history_steps < span => Err(format!(
-                "window.history_steps = {history_steps} cannot hold one sample; raise it to lags + horizon = {span} or more"
-            )),
-            _ => Ok(()),
-        }
-    }
-}
 
 /// One step of the resampled series.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-enum Step {
+enum SeriesStep {
     Measured(f32),
     Interpolated(f32),
     Missing,
 }
 
-impl Step {
+impl SeriesStep {
     fn value(self) -> Option<f32> {
         match self {
-            Step::Measured(value) | Step::Interpolated(value) => Some(value),
-            Step::Missing => None,
+            SeriesStep::Measured(value) | SeriesStep::Interpolated(value) => Some(value),
+            SeriesStep::Missing => None,
         }
     }
 }
 
 /// The step that is being measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Open {
+struct OpenStep {
     step: i64,
     sum: f64,
     count: u32,
@@ -126,27 +54,27 @@ struct Open {
 /// A step is the interval (s−1, s]·step_s and named by its end, as meters stamp their readings: a reading at the very end
 /// of a step completes it, any other waits for the first reading beyond.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Series {
-    settings: SeriesSettings,
-    steps: VecDeque<Step>,
+pub struct SeriesWindow {
+    settings: SeriesConfig,
+    steps: VecDeque<SeriesStep>,
     /// Name of the newest complete step; meaningless while `steps` is empty.
     newest: i64,
-    open: Option<Open>,
-    /// The last reading of the newest complete step: where a counter stood.
+    open: Option<OpenStep>,
+    /// The last reading of the newest complete step, for counters.
     counter: Option<Reading>,
     newest_ms: Option<i64>,
     backward: u32,
     normaliser: Normaliser,
     /// Targets up to this step have been trained on.
     used: i64,
-    counts: Counts,
+    counts: ReadingCounts,
     #[serde(skip)]
-    guard: Option<Guard>,
+    guard: Option<OutlierGuard>,
 }
 
 /// The latest steps as input for a forecast.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Query {
+pub struct ForecastQuery {
     /// The model's input, flat.
     pub inputs: Vec<f32>,
     /// `[1, lags, FEATURES]`.
@@ -155,9 +83,9 @@ pub struct Query {
     pub for_ms: i64,
 }
 
-impl Series {
+impl SeriesWindow {
     /// An empty series.
-    pub fn new(settings: SeriesSettings) -> Self {
+    pub fn new(settings: SeriesConfig) -> Self {
         let normaliser = Normaliser::new(settings.normalisation_steps);
         Self {
             settings,
@@ -169,24 +97,24 @@ impl Series {
             backward: 0,
             normaliser,
             used: i64::MIN,
-            counts: Counts::default(),
+            counts: ReadingCounts::default(),
             guard: None,
         }
     }
 
-    /// The same series, from now on without steps that are beyond all measure: one would spoil the normalisation of a
-    /// year. Such a step is missing instead, unless several in a short time say that the load has changed.
+    /// The same series, with outliers rejected from now on: one would distort the normalisation of a year. Such a step is
+    /// missing instead, unless several in a short time show that the load has changed.
     pub fn guarded(mut self) -> Self {
         self.guard.get_or_insert_default();
         self
     }
 
-    /// Steps kept out by the guard since the program started.
-    pub fn kept_out(&self) -> u64 {
-        self.guard.map_or(0, |guard| guard.kept_out())
+    /// Outliers rejected since the program started.
+    pub fn rejected(&self) -> u64 {
+        self.guard.map_or(0, |guard| guard.rejected())
     }
 
-    /// Takes one reading in, or counts why not.
+    /// Adds one reading, or counts it as refused.
     pub fn add(&mut self, reading: Reading) {
         let Reading { time_ms, value } = reading;
         let plausible =
@@ -196,7 +124,7 @@ impl Series {
             return;
         }
         if self.newest_ms.is_some_and(|newest_ms| time_ms <= newest_ms) {
-            // The same time again is the same reading again, however often.
+            // The same time is the same reading again.
             self.backward += u32::from(self.newest_ms != Some(time_ms));
             if self.backward < BACKWARD_READINGS_MAX {
                 self.counts.out_of_order += 1;
@@ -213,7 +141,7 @@ impl Series {
         if self.open.as_ref().is_some_and(|open| open.step < step) {
             self.close();
         }
-        let open = self.open.get_or_insert(Open { step, sum: 0.0, count: 0, last: reading });
+        let open = self.open.get_or_insert(OpenStep { step, sum: 0.0, count: 0, last: reading });
         open.sum += value;
         open.count += 1;
         open.last = reading;
@@ -222,7 +150,7 @@ impl Series {
         }
     }
 
-    /// The clock jumped: what was measured stays known only through the normalisation.
+    /// The clock jumped: only the normalisation remains of the earlier readings.
     fn restart(&mut self) {
         self.steps.clear();
         self.open = None;
@@ -236,7 +164,7 @@ impl Series {
         let Some(value) = self.value_of(&open) else { return };
         let step = open.step;
         let memory = self.steps.iter().filter_map(|step| step.value());
-        if self.guard.as_mut().is_some_and(|guard| guard.keeps_out(value, &self.normaliser, memory)) {
+        if self.guard.as_mut().is_some_and(|guard| guard.rejects(value, &self.normaliser, memory)) {
             self.counts.refused += u64::from(open.count);
             return;
         }
@@ -251,21 +179,21 @@ impl Series {
             && missing <= self.settings.gap_steps_max
         {
             let slope = (value - before) / (missing + 1) as f32;
-            self.steps.extend((1..=missing).map(|i| Step::Interpolated(before + slope * i as f32)));
+            self.steps.extend((1..=missing).map(|i| SeriesStep::Interpolated(before + slope * i as f32)));
         } else {
-            self.steps.extend((0..missing).map(|_| Step::Missing));
+            self.steps.extend((0..missing).map(|_| SeriesStep::Missing));
         }
-        self.steps.push_back(Step::Measured(value));
+        self.steps.push_back(SeriesStep::Measured(value));
         self.newest = step;
         let surplus = self.steps.len().saturating_sub(self.settings.history_steps);
         self.steps.drain(..surplus);
     }
 
-    /// The value of a step that is over; none where a counter has nothing to compare with.
-    fn value_of(&mut self, open: &Open) -> Option<f64> {
+    /// The value of a complete step; none where a counter has no earlier reading.
+    fn value_of(&mut self, open: &OpenStep) -> Option<f64> {
         match self.settings.quantity {
-            Quantity::Level => Some(open.sum / f64::from(open.count)),
-            Quantity::Counter => {
+            MeterQuantity::Level => Some(open.sum / f64::from(open.count)),
+            MeterQuantity::Counter => {
                 let before = self.counter.replace(open.last)?;
                 let growth = open.last.value - before.value;
                 let hours = (open.last.time_ms - before.time_ms) as f64 / 3_600_000.0;
@@ -276,23 +204,23 @@ impl Series {
     }
 
     /// The newest samples that were not used yet, at most `samples_max`, oldest first.
-    pub fn batch(&self, samples_max: usize) -> Option<Taken> {
+    pub fn batch(&self, samples_max: usize) -> Option<TrainingBatch> {
         let all = self.fresh(samples_max);
         let fresh = all.len();
-        self.taken(&Choice { all, fresh })
+        self.samples_at(&SampleChoice { all, fresh })
     }
 
     /// As [`batch`](Self::batch), with the configured share drawn from samples that were used before.
-    pub fn batch_with_replay(&self, samples_max: usize, generator: &mut impl Rng) -> Option<Taken> {
+    pub fn batch_with_replay(&self, samples_max: usize, generator: &mut impl Rng) -> Option<TrainingBatch> {
         let share = self.settings.replay_share;
         if share == 0.0 {
             return self.batch(samples_max);
         }
         let old = self.ends().filter(|end| self.step_name(*end) <= self.used).collect();
-        self.taken(&choose(&self.fresh(samples_max), old, samples_max, share, generator)?)
+        self.samples_at(&choose(&self.fresh(samples_max), old, samples_max, share, generator)?)
     }
 
-    /// Where samples end: for each, the number of steps in memory up to its target.
+    /// Ends of the samples: for each, the number of steps in memory up to its target.
     fn ends(&self) -> impl DoubleEndedIterator<Item = usize> {
         let span = self.settings.lags + self.settings.horizon;
         (span..=self.steps.len()).filter(|end| self.is_sample(*end))
@@ -305,8 +233,8 @@ impl Series {
         ends
     }
 
-    /// The samples that end where `choice` says.
-    fn taken(&self, choice: &Choice) -> Option<Taken> {
+    /// The samples whose ends are in `choice`.
+    fn samples_at(&self, choice: &SampleChoice) -> Option<TrainingBatch> {
         let ends = &choice.all;
         let upto = self.step_name(*ends.last()?);
         let mut inputs = Vec::with_capacity(ends.len() * self.settings.lags * FEATURES);
@@ -317,7 +245,7 @@ impl Series {
             targets.push(self.normaliser.normalise(f64::from(target)));
         }
         let shape = vec![ends.len(), self.settings.lags, FEATURES];
-        Some(Taken {
+        Some(TrainingBatch {
             batch: Batch { inputs, shape, targets: Targets::Values(targets) },
             samples: ends.len(),
             fresh: choice.fresh,
@@ -331,7 +259,7 @@ impl Series {
     }
 
     /// The input for a forecast from the newest step, when its lags are complete.
-    pub fn query(&self) -> Option<Query> {
+    pub fn query(&self) -> Option<ForecastQuery> {
         let end = self.steps.len();
         let begin = end.checked_sub(self.settings.lags)?;
         if self.steps.range(begin..).any(|step| step.value().is_none()) {
@@ -340,7 +268,7 @@ impl Series {
         let mut inputs = Vec::with_capacity(self.settings.lags * FEATURES);
         self.write_lags(end, &mut inputs);
         let for_ms = (self.newest + self.settings.horizon as i64) * self.step_ms();
-        Some(Query { inputs, shape: vec![1, self.settings.lags, FEATURES], for_ms })
+        Some(ForecastQuery { inputs, shape: vec![1, self.settings.lags, FEATURES], for_ms })
     }
 
     /// The end of the newest complete step.
@@ -352,22 +280,22 @@ impl Series {
     pub fn measured(&self, end_ms: i64) -> Option<f64> {
         let back = usize::try_from(self.newest.checked_sub(end_ms / self.step_ms())?).ok()?;
         match self.steps.get(self.steps.len().checked_sub(back + 1)?)? {
-            Step::Measured(value) => Some(f64::from(*value)),
-            Step::Interpolated(_) | Step::Missing => None,
+            SeriesStep::Measured(value) => Some(f64::from(*value)),
+            SeriesStep::Interpolated(_) | SeriesStep::Missing => None,
         }
     }
 
-    /// How values are normalised at present.
+    /// The present normalisation.
     pub fn normaliser(&self) -> &Normaliser {
         &self.normaliser
     }
 
-    /// How the series is cut.
-    pub fn settings(&self) -> &SeriesSettings {
+    /// Its configuration.
+    pub fn settings(&self) -> &SeriesConfig {
         &self.settings
     }
 
-    /// The time of the newest accepted reading: a source goes on from there.
+    /// The time of the newest accepted reading; a source continues after it.
     pub fn newest_ms(&self) -> Option<i64> {
         self.newest_ms
     }
@@ -377,13 +305,13 @@ impl Series {
         self.steps.len()
     }
 
-    /// Whether no step is complete.
+    /// No step is complete.
     pub fn is_empty(&self) -> bool {
         self.steps.is_empty()
     }
 
-    /// What became of the readings.
-    pub fn counts(&self) -> Counts {
+    /// Counts of the readings.
+    pub fn counts(&self) -> ReadingCounts {
         self.counts
     }
 
@@ -398,7 +326,7 @@ impl Series {
 
     fn is_sample(&self, end: usize) -> bool {
         let lags_end = end - self.settings.horizon;
-        matches!(self.steps[end - 1], Step::Measured(_))
+        matches!(self.steps[end - 1], SeriesStep::Measured(_))
             && self.steps.range(lags_end - self.settings.lags..lags_end).all(|step| step.value().is_some())
     }
 

@@ -49,7 +49,7 @@ async fn the_owner_sees_standing_probability_staleness_and_why() {
     let text = status(folder.path(), false);
     for expected in [
         "measuring contributions, round 9",
-        &format!("{} taken in, 0 kept out", 9 * PER_ROUND),
+        &format!("{} accepted, 0 refused", 9 * PER_ROUND),
         "0.2500 ± 0.0100",
         "12.50 %",
         "3 times, last in round 5",

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use evenhand_link::rumqttc_options;
 use evenhand_node::journal;
-use evenhand_node::reading::Intake;
-use evenhand_node::shell::Report;
+use evenhand_node::reading::InputBatch;
+use evenhand_node::shell::StatusSnapshot;
 use evenhand_protocol::chunk::{PAYLOAD_BYTES_MAX, Transfer};
 use evenhand_protocol::envelope;
 use evenhand_protocol::message::{Answer, Declined, Manifest, Message, Order, Phase, Train, UpdateKind};
@@ -153,12 +153,12 @@ async fn a_broker_that_comes_and_goes() {
         assert_eq!(coordinator.birth().await.0, session);
     }
     let log = end(node);
-    assert_eq!(count(&log, "the broker is away"), 2, "once for each time: {log:?}");
+    assert_eq!(count(&log, "disconnected from broker"), 2, "once for each time: {log:?}");
 }
 
 /// What a node that ended said of itself.
-fn report(folder: &Path) -> Report {
-    Report::read(&folder.join("state")).unwrap()
+fn report(folder: &Path) -> StatusSnapshot {
+    StatusSnapshot::read(&folder.join("state")).unwrap()
 }
 
 /// Waits until so many readings are in the journal.
@@ -166,7 +166,7 @@ fn wait_for_journal(folder: &Path, readings: usize) {
     let path = folder.join("state/journal");
     let noted = || {
         let (entries, _) = journal::read(&fs::read(&path).unwrap_or_default());
-        entries.iter().map(|entry| entry.intake.len()).sum::<usize>()
+        entries.iter().map(|entry| entry.batch.len()).sum::<usize>()
     };
     while noted() < readings {
         std::thread::sleep(Duration::from_millis(10));
@@ -198,11 +198,11 @@ fn a_clock_that_jumps_ahead_and_back() {
     let (node, mut lines) = follower(&broker, folder.path());
     write(&mut lines, 1_000_000..1_000_020);
     write(&mut lines, 2_000_000..2_000_020);
-    node.wait_for_log("clock of the readings jumped", 1);
+    node.wait_for_log("clock jump in the readings", 1);
     write(&mut lines, 1_000_020..1_000_060);
-    node.wait_for_log("clock of the readings jumped", 2);
+    node.wait_for_log("clock jump in the readings", 2);
     let log = end(node);
-    assert_eq!(count(&log, "clock of the readings jumped"), 2, "{log:?}");
+    assert_eq!(count(&log, "clock jump in the readings"), 2, "{log:?}");
     let report = report(folder.path());
     assert_eq!(
         report.readings.accepted,
@@ -219,11 +219,11 @@ fn a_source_that_is_not_there_yet() {
     let (before, _) = text.split_once("[source]").unwrap();
     let text = format!("{before}[source]\nkind = \"csv\"\npath = {path:?}\ntime_format = \"unix-s\"\n");
     let node = NodeProcess::start(PROGRAM, &configure(folder.path(), &text), &[]);
-    node.wait_for_log("the source fails", 1);
+    node.wait_for_log("source failed", 1);
     fs::write(&path, "time,value\n900,1\nrubbish\n1800,2\n").unwrap();
-    node.wait_for_log("the source works again", 1);
+    node.wait_for_log("source recovered", 1);
     let log = end(node);
-    assert_eq!(count(&log, "the source fails"), 1, "{log:?}");
+    assert_eq!(count(&log, "source failed"), 1, "{log:?}");
     let report = report(folder.path());
     assert_eq!((report.readings.accepted, report.source.malformed), (2, 1));
 }
@@ -244,14 +244,14 @@ fn a_full_disk() {
     node.wait_for_log("cannot write to the state folder", 1);
     fs::remove_file(state.join("journal")).unwrap();
     write(&mut lines, 10..15);
-    node.wait_for_log("can be written again", 1);
+    node.wait_for_log("writable again", 1);
     assert_eq!(node.said("cannot write to the state folder"), 1);
     node.kill();
 
     // What it knows now it knows from its disk.
     lines.set_len(0).unwrap();
     let (node, _) = follower(&broker, folder.path());
-    node.wait_for_log("connected", 1);
+    node.wait_for_log("connected to broker", 1);
     let log = end(node);
     assert_eq!(count(&log, "incomplete"), 0, "{log:?}");
     assert_eq!(report(folder.path()).readings.accepted, 14, "nothing was lost, nothing counted twice");
@@ -296,9 +296,9 @@ fn a_kill_while_it_catches_up_with_its_broker() {
     let journal = folder.path().join("state/journal");
     let times = || -> Vec<usize> {
         let (entries, _) = journal::read(&fs::read(&journal).unwrap_or_default());
-        let readings = entries.into_iter().flat_map(|entry| match entry.intake {
-            Intake::Readings(readings) => readings,
-            Intake::Rows(_) => panic!("rows"),
+        let readings = entries.into_iter().flat_map(|entry| match entry.batch {
+            InputBatch::Readings(readings) => readings,
+            InputBatch::Rows(_) => panic!("rows"),
         });
         readings.map(|reading| reading.time_ms as usize / 900_000).collect()
     };

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use evenhand_federation::InitialModel;
 use evenhand_models::{LoadOptions, Loss, Model, shipped};
-use evenhand_node::source::household::{Household, HouseholdSettings};
-use evenhand_node::window::SeriesSettings;
+use evenhand_node::source::household::{Household, HouseholdConfig};
+use evenhand_node::window::SeriesConfig;
 use evenhand_protocol::identity::{Digest, FederationId, NodeId};
 
 use super::DemoPlan;
@@ -33,7 +33,7 @@ impl DemoPlan {
             onnx: shipped::ELECTRICITY_RNN.into(),
             weights: model.initial_weights().into(),
         };
-        let series = SeriesSettings {
+        let series = SeriesConfig {
             step_s: STEP_S,
             lags: LAGS,
             history_steps: 4 * READINGS_A_ROUND,
@@ -41,7 +41,7 @@ impl DemoPlan {
         };
         let nodes: Vec<HouseholdNode> = (self.members.iter().enumerate())
             .map(|(index, member)| {
-                let household = HouseholdSettings {
+                let household = HouseholdConfig {
                     seed: self.seed().wrapping_mul(1_000_003).wrapping_add(index as u64) & SEED_MAX,
                     noise: member.zeta,
                     step_s: STEP_S,

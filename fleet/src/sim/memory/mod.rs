@@ -16,7 +16,7 @@ use std::time::Instant;
 
 use evenhand_federation::{Effect, Federation, Input, RoundEvidence, Tick};
 use evenhand_models::LoadOptions;
-use evenhand_node::library::Library;
+use evenhand_node::model_cache::ModelCache;
 use evenhand_node::source::household::Household;
 use evenhand_protocol::identity::NodeId;
 use evenhand_protocol::message::{Message, Phase};
@@ -106,11 +106,11 @@ struct SimulationLoop {
 impl SimulationLoop {
     fn new(simulation: Simulation) -> Self {
         let Simulation { rules, blueprint, nodes, wire_mode } = simulation;
-        let library = Arc::new(Library::new(None, LoadOptions::default()));
+        let models = Arc::new(ModelCache::new(None, LoadOptions::default()));
         Self {
             federation: Some(Federation::new(rules, blueprint)),
             positions: nodes.iter().enumerate().map(|(i, node)| (node.id.clone(), i)).collect(),
-            nodes: nodes.into_iter().map(|node| SimulatedNode::new(node, wire_mode, &library)).collect(),
+            nodes: nodes.into_iter().map(|node| SimulatedNode::new(node, wire_mode, &models)).collect(),
             wire_mode,
             decoder: MessageDecoder::new(),
             queue: BinaryHeap::new(),
@@ -136,7 +136,7 @@ impl SimulationLoop {
     }
 
     fn connect(&mut self, node: usize) {
-        for message in self.nodes[node].connect() {
+        for message in self.nodes[node].connect(self.now) {
             let message = self.wire_mode.encode(message);
             self.send(Receiver::Coordinator { from: node }, LATENCY_MS, message);
         }
@@ -148,7 +148,7 @@ impl SimulationLoop {
             let node = &mut self.nodes[index];
             match (node.behaviour.is_away(round), node.is_away) {
                 (true, false) => {
-                    let will = self.wire_mode.encode(node.leave());
+                    let will = self.wire_mode.encode(node.leave(self.now));
                     self.send(Receiver::Coordinator { from: index }, LATENCY_MS, will);
                 }
                 (false, true) => self.connect(index),
@@ -244,7 +244,7 @@ impl SimulationLoop {
 
     /// Delivers messages to nodes, in parallel; `work` is in the order of the nodes.
     fn deliver(&mut self, work: Vec<(usize, Vec<WireMessage>)>) {
-        let exploiting = self.exploiting;
+        let (now, exploiting) = (self.now, self.exploiting);
         let mut waiting = work.into_iter().peekable();
         let busy: Vec<(usize, &mut SimulatedNode, Vec<WireMessage>)> = (self.nodes.iter_mut().enumerate())
             .filter_map(|(index, node)| {
@@ -252,7 +252,7 @@ impl SimulationLoop {
             })
             .collect();
         let sent: Vec<(usize, Vec<(u32, WireMessage)>)> = (busy.into_par_iter())
-            .map(|(index, node, messages)| (index, node.receive(messages, exploiting)))
+            .map(|(index, node, messages)| (index, node.receive(now, messages, exploiting)))
             .collect();
         for (from, messages) in sent {
             for (delay_ms, message) in messages {

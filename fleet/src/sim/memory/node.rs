@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use evenhand_node::inline::Inline;
-use evenhand_node::library::Library;
+use evenhand_node::inline::InlineNode;
+use evenhand_node::model_cache::ModelCache;
 use evenhand_node::source::Source;
 use evenhand_protocol::identity::NodeId;
 use evenhand_protocol::message::{Answer, Message, Phase};
+use evenhand_protocol::tick::Tick;
 
 use super::message::{MessageDecoder, WireMessage};
 use super::spec::{NodeSpec, WireMode};
@@ -16,7 +17,7 @@ use crate::scenario::SeededBehaviour;
 /// A node with the decoder of its messages.
 pub(super) struct SimulatedNode {
     pub(super) id: NodeId,
-    pub(super) node: Inline<Box<dyn Source>>,
+    pub(super) node: InlineNode<Box<dyn Source>>,
     pub(super) behaviour: SeededBehaviour,
     wire_mode: WireMode,
     pub(super) is_away: bool,
@@ -24,26 +25,31 @@ pub(super) struct SimulatedNode {
 }
 
 impl SimulatedNode {
-    pub(super) fn new(spec: NodeSpec, wire_mode: WireMode, library: &Arc<Library>) -> Self {
+    pub(super) fn new(spec: NodeSpec, wire_mode: WireMode, models: &Arc<ModelCache>) -> Self {
         let NodeSpec { id, settings, source, readings_a_round, behaviour } = spec;
-        let node = Inline::new(settings, 1, source, readings_a_round, Arc::clone(library));
+        let node = InlineNode::new(settings, 1, source, readings_a_round, Arc::clone(models));
         Self { id, node, behaviour, wire_mode, is_away: false, decoder: MessageDecoder::new() }
     }
 
-    pub(super) fn connect(&mut self) -> Vec<Message> {
+    pub(super) fn connect(&mut self, now: Tick) -> Vec<Message> {
         self.is_away = false;
-        self.node.connect().into_iter().map(|sent| sent.message).collect()
+        self.node.connect(now).into_iter().map(|published| published.message).collect()
     }
 
     /// Disconnects; returns the last will, which the broker publishes.
-    pub(super) fn leave(&mut self) -> Message {
+    pub(super) fn leave(&mut self, now: Tick) -> Message {
         self.is_away = true;
-        self.node.disconnect();
-        Message::Status(self.node.node().farewell())
+        self.node.disconnect(now);
+        Message::Status(self.node.node().offline_status())
     }
 
     /// Its answers to `messages`, each with its delay. Messages to a node that is away are lost.
-    pub(super) fn receive(&mut self, messages: Vec<WireMessage>, exploiting: u32) -> Vec<(u32, WireMessage)> {
+    pub(super) fn receive(
+        &mut self,
+        now: Tick,
+        messages: Vec<WireMessage>,
+        exploiting: u32,
+    ) -> Vec<(u32, WireMessage)> {
         let mut sent = Vec::new();
         if self.is_away {
             return sent;
@@ -51,7 +57,7 @@ impl SimulatedNode {
         for message in messages {
             let Some(message) = self.decoder.decode("coordinator", message) else { continue };
             let before = self.node.training();
-            let answers = self.node.hear(message);
+            let answers = self.node.receive(now, message);
             let delay_ms = if self.node.training() > before { LATENCY_MS + TRAINING_MS } else { LATENCY_MS };
             for answer in answers.into_iter().filter(|answer| !self.withholds(&answer.message, exploiting)) {
                 sent.push((delay_ms, self.wire_mode.encode(answer.message)));

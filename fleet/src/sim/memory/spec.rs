@@ -1,7 +1,7 @@
 //! The specification of a simulation.
 
 use evenhand_federation::{InitialModel, Rules};
-use evenhand_node::core::Settings;
+use evenhand_node::core::NodeSettings;
 use evenhand_node::source::Source;
 use evenhand_protocol::identity::NodeId;
 
@@ -24,7 +24,7 @@ pub struct NodeSpec {
     /// Its name.
     pub id: NodeId,
     /// The settings of its core.
-    pub settings: Settings,
+    pub settings: NodeSettings,
     /// The source of its data.
     pub source: Box<dyn Source>,
     /// Readings that it takes from the source in a round.

@@ -2,7 +2,7 @@
 
 use evenhand_models::{Batch, Targets};
 use evenhand_node::source::household::Household;
-use evenhand_node::window::{Series, SeriesSettings};
+use evenhand_node::window::{SeriesConfig, SeriesWindow};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 use rayon::prelude::*;
@@ -21,7 +21,7 @@ pub struct HouseholdEvaluation {
 
 struct EvaluatedHousehold {
     household: Household,
-    series: Series,
+    series: SeriesWindow,
     /// Number of its next reading.
     next: u64,
 }
@@ -30,12 +30,12 @@ impl HouseholdEvaluation {
     /// HouseholdEvaluation before their first reading.
     pub fn new(
         households: Vec<Household>,
-        series: &SeriesSettings,
+        series: &SeriesConfig,
         readings_a_round: usize,
         seed: u64,
     ) -> Self {
         let evaluated =
-            |household| EvaluatedHousehold { household, series: Series::new(series.clone()), next: 0 };
+            |household| EvaluatedHousehold { household, series: SeriesWindow::new(series.clone()), next: 0 };
         Self {
             households: households.into_iter().map(evaluated).collect(),
             readings_a_round,

@@ -1,76 +1,76 @@
-//! What a line of a CSV file says.
+//! Lines of a CSV file.
 
-use super::{CsvSettings, LabelKind};
-use crate::reading::{Reading, Row, Target};
+use super::{CsvConfig, LabelKind};
+use crate::reading::{LabelledRow, Reading, RowTarget};
 use crate::source::{SourceError, number};
 
-/// The meaning of a file's columns, learnt from its first line.
+/// The meaning of a file's columns, from its first line.
 #[derive(Debug)]
-pub struct Table {
-    settings: CsvSettings,
-    columns: Option<Columns>,
+pub struct CsvTable {
+    settings: CsvConfig,
+    columns: Option<CsvColumns>,
 }
 
 #[derive(Debug, Clone)]
-enum Columns {
+enum CsvColumns {
     Series { time: usize, value: usize },
     Labelled { features: Vec<usize>, label: usize },
 }
 
-/// What a line says.
+/// Content of a line.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Line {
+pub enum CsvLine {
     /// A measurement.
     Reading(Reading),
     /// A labelled row.
-    Row(Row),
+    Row(LabelledRow),
     /// Names of columns, or nothing.
     Nothing,
     /// Something else.
     Malformed,
 }
 
-impl Table {
-    /// Nothing was read yet.
-    pub fn new(settings: CsvSettings) -> Self {
+impl CsvTable {
+    /// A table before its first line.
+    pub fn new(settings: CsvConfig) -> Self {
         Self { settings, columns: None }
     }
 
-    /// The file begins anew: so do its columns.
+    /// Discards the columns: the file starts over.
     pub(super) fn restart(&mut self) {
         self.columns = None;
     }
 
-    /// What `line` says, without its line end; an error if a column that is needed does not exist.
-    pub fn read(&mut self, line: &str) -> Result<Line, SourceError> {
+    /// The content of `line`, without its line end; an error if a configured column does not exist.
+    pub fn read(&mut self, line: &str) -> Result<CsvLine, SourceError> {
         let line = line.trim_start_matches('\u{feff}');
         if line.is_empty() {
-            return Ok(Line::Nothing);
+            return Ok(CsvLine::Nothing);
         }
         let fields = split(line, self.settings.delimiter);
         if self.columns.is_none() {
             self.columns = Some(self.find_columns(&fields)?);
             if self.settings.header {
-                return Ok(Line::Nothing);
+                return Ok(CsvLine::Nothing);
             }
         }
-        let said = match &self.columns {
-            Some(Columns::Series { time, value }) => {
-                reading(&self.settings, &fields, *time, *value).map(Line::Reading)
+        let content = match &self.columns {
+            Some(CsvColumns::Series { time, value }) => {
+                reading(&self.settings, &fields, *time, *value).map(CsvLine::Reading)
             }
-            Some(Columns::Labelled { features, label }) => {
-                row(&self.settings, &fields, features, *label).map(Line::Row)
+            Some(CsvColumns::Labelled { features, label }) => {
+                row(&self.settings, &fields, features, *label).map(CsvLine::Row)
             }
             None => None,
         };
-        Ok(said.unwrap_or(Line::Malformed))
+        Ok(content.unwrap_or(CsvLine::Malformed))
     }
 
-    fn find_columns(&self, fields: &[String]) -> Result<Columns, SourceError> {
-        let CsvSettings { time_column, value_column, label_column, feature_columns, .. } = &self.settings;
+    fn find_columns(&self, fields: &[String]) -> Result<CsvColumns, SourceError> {
+        let CsvConfig { time_column, value_column, label_column, feature_columns, .. } = &self.settings;
         if label_column.is_empty() {
             let (time, value) = (self.find(time_column, fields)?, self.find(value_column, fields)?);
-            return Ok(Columns::Series { time, value });
+            return Ok(CsvColumns::Series { time, value });
         }
         let label = self.find(label_column, fields)?;
         let features = if feature_columns.is_empty() {
@@ -78,7 +78,7 @@ impl Table {
         } else {
             feature_columns.iter().map(|column| self.find(column, fields)).collect::<Result<_, _>>()?
         };
-        Ok(Columns::Labelled { features, label })
+        Ok(CsvColumns::Labelled { features, label })
     }
 
     /// The position of a column that is named, or numbered from 1.
@@ -93,25 +93,25 @@ impl Table {
     }
 }
 
-fn reading(settings: &CsvSettings, fields: &[String], time: usize, value: usize) -> Option<Reading> {
+fn reading(settings: &CsvConfig, fields: &[String], time: usize, value: usize) -> Option<Reading> {
     let time_ms = settings.time_format.parse(fields.get(time)?, settings.utc_offset_s)?;
     let value = number(fields.get(value)?, settings.decimal_comma)?;
     Some(Reading { time_ms, value })
 }
 
-fn row(settings: &CsvSettings, fields: &[String], features: &[usize], label: usize) -> Option<Row> {
+fn row(settings: &CsvConfig, fields: &[String], features: &[usize], label: usize) -> Option<LabelledRow> {
     let value = |column: usize| number(fields.get(column)?, settings.decimal_comma).map(|value| value as f32);
     let features = features.iter().map(|column| value(*column)).collect::<Option<_>>()?;
     let target = match settings.label {
-        LabelKind::Value => Target::Value(value(label)?),
+        LabelKind::Value => RowTarget::Value(value(label)?),
         LabelKind::Class => {
             let text = fields.get(label)?;
             let named = settings.classes.iter().position(|class| class == text);
             let class = if settings.classes.is_empty() { text.parse().ok()? } else { named? as u32 };
-            Target::Class(class)
+            RowTarget::Class(class)
         }
     };
-    Some(Row { features, target })
+    Some(LabelledRow { features, target })
 }
 
 /// The fields of one line; a field in double quotes may hold the delimiter, and `""` for a quote.
@@ -141,8 +141,8 @@ mod tests {
     use crate::source::time::TimeFormat;
     use proptest::prelude::*;
 
-    fn labelled(label: LabelKind, classes: &[&str]) -> CsvSettings {
-        CsvSettings {
+    fn labelled(label: LabelKind, classes: &[&str]) -> CsvConfig {
+        CsvConfig {
             label_column: "kind".into(),
             label,
             classes: classes.iter().map(|class| (*class).to_owned()).collect(),
@@ -152,34 +152,34 @@ mod tests {
 
     #[test]
     fn labelled_rows_have_features_and_a_class_or_a_value() {
-        let mut table = Table::new(labelled(LabelKind::Class, &[]));
-        assert_eq!(table.read("a,kind,b").unwrap(), Line::Nothing);
-        let row = Row { features: vec![1.5, -2.0], target: Target::Class(3) };
-        assert_eq!(table.read("1.5,3,-2").unwrap(), Line::Row(row));
+        let mut table = CsvTable::new(labelled(LabelKind::Class, &[]));
+        assert_eq!(table.read("a,kind,b").unwrap(), CsvLine::Nothing);
+        let row = LabelledRow { features: vec![1.5, -2.0], target: RowTarget::Class(3) };
+        assert_eq!(table.read("1.5,3,-2").unwrap(), CsvLine::Row(row));
         for wrong in ["1.5,x,-2", "1.5,-1,2", ",3,2", "1,2"] {
-            assert_eq!(table.read(wrong).unwrap(), Line::Malformed, "{wrong}");
+            assert_eq!(table.read(wrong).unwrap(), CsvLine::Malformed, "{wrong}");
         }
 
-        let mut named = Table::new(labelled(LabelKind::Class, &["up", "down"]));
+        let mut named = CsvTable::new(labelled(LabelKind::Class, &["up", "down"]));
         named.read("kind,a").unwrap();
         assert_eq!(
             named.read("down,1").unwrap(),
-            Line::Row(Row { features: vec![1.0], target: Target::Class(1) })
+            CsvLine::Row(LabelledRow { features: vec![1.0], target: RowTarget::Class(1) })
         );
-        assert_eq!(named.read("1,1").unwrap(), Line::Malformed, "not one of the classes");
+        assert_eq!(named.read("1,1").unwrap(), CsvLine::Malformed, "not one of the classes");
 
         let chosen =
-            CsvSettings { feature_columns: vec!["b".into(), "1".into()], ..labelled(LabelKind::Value, &[]) };
-        let mut table = Table::new(chosen);
+            CsvConfig { feature_columns: vec!["b".into(), "1".into()], ..labelled(LabelKind::Value, &[]) };
+        let mut table = CsvTable::new(chosen);
         table.read("a,kind,b").unwrap();
-        let row = Row { features: vec![3.0, 1.0], target: Target::Value(0.25) };
-        assert_eq!(table.read("1,0.25,3").unwrap(), Line::Row(row));
+        let row = LabelledRow { features: vec![3.0, 1.0], target: RowTarget::Value(0.25) };
+        assert_eq!(table.read("1,0.25,3").unwrap(), CsvLine::Row(row));
     }
 
     proptest! {
         #[test]
         fn any_line_is_finite_or_malformed(lines in prop::collection::vec("\\PC{0,40}|[0-9.,\";eE-]{0,12},[0-9.]{0,9}", 0..8), rows: bool) {
-            let settings = CsvSettings {
+            let settings = CsvConfig {
                 header: false,
                 time_column: "1".into(),
                 value_column: "2".into(),
@@ -187,12 +187,12 @@ mod tests {
                 time_format: TimeFormat::UnixS,
                 ..Default::default()
             };
-            let mut table = Table::new(settings);
+            let mut table = CsvTable::new(settings);
             for line in lines {
                 match table.read(&line) {
-                    Ok(Line::Reading(reading)) => prop_assert!(!rows && reading.value.is_finite()),
-                    Ok(Line::Row(_)) => prop_assert!(rows),
-                    Ok(Line::Nothing | Line::Malformed) | Err(_) => {}
+                    Ok(CsvLine::Reading(reading)) => prop_assert!(!rows && reading.value.is_finite()),
+                    Ok(CsvLine::Row(_)) => prop_assert!(rows),
+                    Ok(CsvLine::Nothing | CsvLine::Malformed) | Err(_) => {}
                 }
             }
         }

@@ -1,13 +1,13 @@
-//! What a P1 telegram says.
+//! P1 telegrams.
 
-use super::P1Settings;
+use super::P1Config;
 use crate::reading::Reading;
 use crate::source::time::civil_ms;
 use crate::source::{now_ms, number};
 
-/// A telegram is at most a few kilobytes; what goes on longer is none.
+/// A telegram has at most a few kilobytes.
 const TELEGRAM_BYTES_MAX: usize = 16 * 1024;
-/// The Netherlands and Belgium are so far ahead of UTC in winter and in summer.
+/// Hours by which the Netherlands and Belgium are ahead of UTC in winter and in summer.
 const SEASON_HOURS: [(u8, i64); 2] = [(b'W', 1), (b'S', 2)];
 
 /// Cuts a stream into telegrams: from `/` to the line that begins with `!`.
@@ -18,7 +18,7 @@ pub struct Telegrams {
 }
 
 impl Telegrams {
-    /// Takes in what was read.
+    /// Adds received bytes.
     pub fn push(&mut self, block: &[u8]) {
         self.buffer.extend_from_slice(block);
     }
@@ -47,7 +47,7 @@ impl Telegrams {
         self.dropped
     }
 
-    /// Where the telegram at the beginning ends: after the line that begins with `!`.
+    /// End of the first telegram: after the line that begins with `!`.
     fn end(&self) -> Option<usize> {
         let last_line = self.buffer.windows(2).position(|pair| pair == b"\n!")? + 1;
         let line_end = self.buffer[last_line..].iter().position(|byte| *byte == b'\n')?;
@@ -56,7 +56,7 @@ impl Telegrams {
 }
 
 /// The reading in a telegram whose checksum is right.
-pub fn reading(telegram: &[u8], settings: &P1Settings) -> Option<Reading> {
+pub fn reading(telegram: &[u8], settings: &P1Config) -> Option<Reading> {
     let mark = telegram.iter().rposition(|byte| *byte == b'!')?;
     let (checked, checksum) = telegram.split_at(mark + 1);
     let checksum = std::str::from_utf8(checksum).ok()?.trim();
@@ -75,7 +75,7 @@ pub fn reading(telegram: &[u8], settings: &P1Settings) -> Option<Reading> {
     Some(Reading { time_ms, value: value - minus })
 }
 
-/// What stands in the last brackets of the line of `obis`: a meter behind the meter puts its time before its value.
+/// The content of the last brackets in the line of `obis`: a meter behind the meter puts its time before its value.
 fn object<'a>(telegram: &'a str, obis: &str) -> Option<&'a str> {
     let rest = telegram.lines().find_map(|line| line.strip_prefix(obis)?.strip_prefix('('))?;
     rest.trim_end().strip_suffix(')')?.rsplit('(').next()
@@ -129,26 +129,26 @@ mod tests {
 
     #[test]
     fn the_example_of_the_standard() {
-        let settings = P1Settings::default();
+        let settings = P1Config::default();
         // 11:30:20 in Dutch winter time.
         assert_eq!(
             reading(&telegram(BODY), &settings),
             Some(Reading { time_ms: 1_291_890_620_000, value: 1.193 })
         );
-        let net = P1Settings { obis_minus: "1-0:2.7.0".into(), ..settings.clone() };
+        let net = P1Config { obis_minus: "1-0:2.7.0".into(), ..settings.clone() };
         assert!((reading(&telegram(BODY), &net).unwrap().value - 0.943).abs() < 1e-12);
-        let gas = P1Settings { obis: "0-1:24.2.1".into(), ..settings };
+        let gas = P1Config { obis: "0-1:24.2.1".into(), ..settings };
         assert_eq!(reading(&telegram(BODY), &gas).unwrap().value, 12_785.123);
     }
 
     #[test]
-    fn a_wrong_checksum_or_none_is_not_believed() {
-        let settings = P1Settings::default();
+    fn a_wrong_or_missing_checksum_is_refused() {
+        let settings = P1Config::default();
         let damaged = String::from_utf8(telegram(BODY)).unwrap().replace("01.193", "91.193");
         assert_eq!(reading(damaged.as_bytes(), &settings), None);
         let unchecked = format!("{BODY}\r\n");
         assert_eq!(reading(unchecked.as_bytes(), &settings), None);
-        let trusting = P1Settings { accept_unchecked: true, ..settings };
+        let trusting = P1Config { accept_unchecked: true, ..settings };
         assert_eq!(reading(unchecked.as_bytes(), &trusting).unwrap().value, 1.193);
         assert_eq!(reading(damaged.as_bytes(), &trusting), None);
     }
@@ -183,7 +183,7 @@ mod tests {
 
         #[test]
         fn any_bytes_are_a_finite_reading_or_none(bytes in prop::collection::vec(any::<u8>(), 0..200), inside in "[()*0-9A-Z:.\r\n-]{0,60}") {
-            let settings = P1Settings::default();
+            let settings = P1Config::default();
             let _ = reading(&bytes, &settings);
             for body in [format!("/x\r\n{inside}\r\n!"), format!("/x\r\n0-0:1.0.0({inside})\r\n1-0:1.7.0({inside}*kW)\r\n!")] {
                 if let Some(reading) = reading(&telegram(&body), &settings) {

@@ -6,18 +6,18 @@ use rand_chacha::rand_core::SeedableRng;
 
 const MINUTE_MS: i64 = 60_000;
 
-fn settings() -> SeriesSettings {
-    SeriesSettings { step_s: 60, lags: 2, history_steps: 10, gap_steps_max: 1, ..Default::default() }
+fn settings() -> SeriesConfig {
+    SeriesConfig { step_s: 60, lags: 2, history_steps: 10, gap_steps_max: 1, ..Default::default() }
 }
 
-fn series(settings: SeriesSettings, readings: &[(i64, f64)]) -> Series {
-    let mut series = Series::new(settings);
+fn series(settings: SeriesConfig, readings: &[(i64, f64)]) -> SeriesWindow {
+    let mut series = SeriesWindow::new(settings);
     readings.iter().for_each(|&(time_ms, value)| series.add(Reading { time_ms, value }));
     series
 }
 
 /// The normalised loads and targets of a batch, back in the meter's unit.
-fn loads(series: &Series, taken: &Taken) -> Vec<(Vec<f64>, f64)> {
+fn loads(series: &SeriesWindow, taken: &TrainingBatch) -> Vec<(Vec<f64>, f64)> {
     let restore = |value: f32| (series.normaliser().restore(value) * 1e4).round() / 1e4;
     let Targets::Values(targets) = &taken.batch.targets else { panic!("classes") };
     let lags = series.settings.lags;
@@ -56,7 +56,7 @@ fn samples_are_lags_and_the_value_after_them() {
 
 #[test]
 fn a_longer_horizon_looks_further() {
-    let settings = SeriesSettings { horizon: 3, ..settings() };
+    let settings = SeriesConfig { horizon: 3, ..settings() };
     let series = series(settings, &minutes(&[1.0, 2.0, 4.0, 7.0, 11.0]));
     assert_eq!(loads(&series, &series.batch(10).unwrap()), [(vec![1.0, 2.0], 11.0)]);
     assert_eq!(series.query().unwrap().for_ms, 8 * MINUTE_MS);
@@ -118,7 +118,7 @@ fn the_same_reading_again_and_again_is_no_clock_set_back() {
 }
 
 #[test]
-fn what_is_no_reading_is_counted_and_kept_out() {
+fn what_is_no_reading_is_counted_and_rejected() {
     let bad = [(1, f64::NAN), (1, f64::INFINITY), (1, 1e300), (-1, 1.0), (i64::MAX, 1.0), (i64::MIN, 1.0)];
     let series = series(settings(), &bad);
     assert_eq!((series.counts().refused, series.counts().accepted, series.len()), (6, 0, 0));
@@ -126,7 +126,7 @@ fn what_is_no_reading_is_counted_and_kept_out() {
 
 #[test]
 fn a_counter_is_read_as_growth_an_hour() {
-    let counter = SeriesSettings { quantity: Quantity::Counter, ..settings() };
+    let counter = SeriesConfig { quantity: MeterQuantity::Counter, ..settings() };
     let totals = [10.0, 11.0, 13.0, 13.0, 2.0, 3.0, 5.0];
     let series = series(counter, &minutes(&totals));
     let measured: Vec<_> = (1..=7).map(|minute| series.measured(minute * MINUTE_MS)).collect();
@@ -136,7 +136,7 @@ fn a_counter_is_read_as_growth_an_hour() {
 
 #[test]
 fn a_share_of_the_batch_is_replayed() {
-    let replaying = SeriesSettings { replay_share: 0.5, history_steps: 100, ..settings() };
+    let replaying = SeriesConfig { replay_share: 0.5, history_steps: 100, ..settings() };
     let mut series = series(replaying, &minutes(&[1.0; 50]));
     let mut generator = ChaCha8Rng::seed_from_u64(1);
     let first = series.batch_with_replay(8, &mut generator).unwrap();
@@ -153,7 +153,7 @@ fn a_share_of_the_batch_is_replayed() {
 fn saves_and_restores() {
     let series = series(settings(), &minutes(&[1.0, 2.0, 4.0, 7.0, 11.0]));
     let saved = postcard::to_allocvec(&series).unwrap();
-    assert_eq!(postcard::from_bytes::<Series>(&saved).unwrap(), series);
+    assert_eq!(postcard::from_bytes::<SeriesWindow>(&saved).unwrap(), series);
 }
 
 fn any_reading() -> impl Strategy<Value = Reading> {
@@ -168,12 +168,12 @@ proptest! {
         readings in prop::collection::vec(any_reading(), 0..300),
         sorted: bool, lags in 1usize..5, horizon in 1usize..4, history in 10usize..40, samples_max in 0usize..20,
     ) {
-        let settings = SeriesSettings { lags, horizon, history_steps: history, ..settings() };
+        let settings = SeriesConfig { lags, horizon, history_steps: history, ..settings() };
         let mut readings = readings;
         if sorted {
             readings.sort_by_key(|reading| reading.time_ms);
         }
-        let mut series = Series::new(settings);
+        let mut series = SeriesWindow::new(settings);
         for reading in readings {
             series.add(reading);
             prop_assert!(series.len() <= history);
@@ -195,11 +195,11 @@ proptest! {
 }
 
 /// Half a day of a load between 1 and 7, minute by minute, and then `more`.
-fn guarded(more: &[f64]) -> Series {
-    let settings = SeriesSettings { history_steps: 2_000, ..settings() };
+fn guarded(more: &[f64]) -> SeriesWindow {
+    let settings = SeriesConfig { history_steps: 2_000, ..settings() };
     let load: Vec<f64> =
         (0..720).map(|minute| f64::from(1 + minute % 7)).chain(more.iter().copied()).collect();
-    let mut series = Series::new(settings).guarded();
+    let mut series = SeriesWindow::new(settings).guarded();
     minutes(&load).iter().for_each(|&(time_ms, value)| series.add(Reading { time_ms, value }));
     series
 }
@@ -208,62 +208,62 @@ fn guarded(more: &[f64]) -> Series {
 fn a_wild_reading_is_a_missing_step_and_spoils_nothing() {
     for wild in [1e9, -1e9, 701.0] {
         let (with, without) = (guarded(&[wild, 5.0]), guarded(&[]));
-        assert_eq!((with.kept_out(), with.counts().refused), (1, 1), "{wild}");
+        assert_eq!((with.rejected(), with.counts().refused), (1, 1), "{wild}");
         assert_eq!(with.measured(721 * MINUTE_MS), None);
         assert_eq!(with.measured(722 * MINUTE_MS), Some(5.0));
         let change = (with.normaliser().deviation() - without.normaliser().deviation()).abs();
         assert!(change < 0.01, "{wild}: {change}");
     }
-    assert_eq!(guarded(&[699.0, 5.0]).kept_out(), 0, "large, but a house may well do that");
+    assert_eq!(guarded(&[699.0, 5.0]).rejected(), 0, "large, but a house may well do that");
     // Who does not know yet what is large believes everything.
-    let mut young = Series::new(settings()).guarded();
+    let mut young = SeriesWindow::new(settings()).guarded();
     minutes(&[1.0, 1e9, 1.0]).iter().for_each(|&(time_ms, value)| young.add(Reading { time_ms, value }));
-    assert_eq!(young.kept_out(), 0);
+    assert_eq!(young.rejected(), 0);
 }
 
 #[test]
 fn a_load_that_has_changed_for_good_is_believed_and_a_fault_a_day_is_not() {
     let exchanged = guarded(&[3_000.0; 40]);
-    assert_eq!(exchanged.kept_out(), 9);
+    assert_eq!(exchanged.rejected(), 9);
     // A heat pump that runs every fourth step.
     let cycles: Vec<f64> = [3_000.0, 2.0, 2.0, 2.0].repeat(30);
-    assert!((10..20).contains(&guarded(&cycles).kept_out()), "{}", guarded(&cycles).kept_out());
+    assert!((10..20).contains(&guarded(&cycles).rejected()), "{}", guarded(&cycles).rejected());
     let faults: Vec<f64> = (0..96 * 30).map(|step| if step % 96 == 50 { 1e9 } else { 3.0 }).collect();
     let faulty = guarded(&faults);
-    assert_eq!(faulty.kept_out(), 30);
+    assert_eq!(faulty.rejected(), 30);
     assert!(faulty.normaliser().deviation() < 3.0);
 }
 
 #[test]
 fn a_counter_that_errs_once_is_believed_neither_up_nor_down() {
-    let settings = SeriesSettings { quantity: Quantity::Counter, history_steps: 2_000, ..settings() };
-    let mut series = Series::new(settings).guarded();
+    let settings = SeriesConfig { quantity: MeterQuantity::Counter, history_steps: 2_000, ..settings() };
+    let mut series = SeriesWindow::new(settings).guarded();
     for minute in 1..=400 {
         let value = if minute == 300 { 1e9 } else { f64::from(minute) + f64::from(minute % 3) };
         series.add(Reading { time_ms: i64::from(minute) * MINUTE_MS, value });
     }
-    assert_eq!(series.kept_out(), 1);
+    assert_eq!(series.rejected(), 1);
     assert!(series.normaliser().deviation() < 200.0, "{}", series.normaliser().deviation());
 }
 
 #[test]
 fn ordinary_houses_are_the_same_with_and_without_the_guard() {
-    use crate::reading::Intake;
+    use crate::reading::InputBatch;
     use crate::source::{
         Source,
-        household::{Household, HouseholdSettings},
+        household::{Household, HouseholdConfig},
     };
     for seed in 0..5 {
-        let household = HouseholdSettings { seed, noise: 1.0, ..Default::default() };
-        let Intake::Readings(readings) = Household::new(household).read(20_000).unwrap() else {
+        let household = HouseholdConfig { seed, noise: 1.0, ..Default::default() };
+        let InputBatch::Readings(readings) = Household::new(household).read(20_000).unwrap() else {
             panic!("rows")
         };
-        let mut plain = Series::new(SeriesSettings::default());
-        let mut guarded = Series::new(SeriesSettings::default()).guarded();
+        let mut plain = SeriesWindow::new(SeriesConfig::default());
+        let mut guarded = SeriesWindow::new(SeriesConfig::default()).guarded();
         for reading in readings {
             plain.add(reading);
             guarded.add(reading);
         }
-        assert_eq!((guarded.kept_out(), guarded.batch(2_000)), (0, plain.batch(2_000)));
+        assert_eq!((guarded.rejected(), guarded.batch(2_000)), (0, plain.batch(2_000)));
     }
 }

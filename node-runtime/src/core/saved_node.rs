@@ -1,4 +1,4 @@
-//! What a node must not forget when its program ends.
+//! The persistent state of a node.
 
 use std::sync::Arc;
 
@@ -9,32 +9,32 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use super::forecasts::Forecasts;
-use super::graph::Graph;
-use super::node::{Held, Node, Settings};
-use super::optimiser::Optimiser;
-use super::work::Answered;
-use crate::window::{Window, WindowSettings};
+use super::graph::GraphState;
+use super::node::{HeldModel, Node, NodeSettings};
+use super::optimiser::OptimiserState;
+use super::orders::SentAnswer;
+use crate::window::{DataWindow, WindowSettings};
 
-/// A node at rest: values only, no handles.
+/// The persistent state of a node: values only, no handles.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Saved {
+pub struct SavedNode {
     session: u64,
     round: u32,
     rounds_read: u32,
     graph: Option<Digest>,
     #[serde(with = "evenhand_protocol::bytes::optional_f32")]
     weights: Option<Vec<f32>>,
-    window: Window,
-    answered: Option<Answered>,
-    optimiser: Optimiser,
+    window: DataWindow,
+    answered: Option<SentAnswer>,
+    optimiser: OptimiserState,
     feedback: ErrorFeedback,
     generator: ChaCha8Rng,
     account: Option<Account>,
-    intakes: u64,
+    batches_received: u64,
     forecasts: Forecasts,
 }
 
-impl Saved {
+impl SavedNode {
     /// The session during which the node was saved; the next one must be greater.
     pub fn session(&self) -> u64 {
         self.session
@@ -42,14 +42,14 @@ impl Saved {
 }
 
 impl Node {
-    /// What a later start needs to go on from here.
-    pub fn save(&self) -> Saved {
-        Saved {
+    /// The state from which a later start continues.
+    pub fn save(&self) -> SavedNode {
+        SavedNode {
             session: self.session,
             round: self.round,
             rounds_read: self.rounds_read,
             graph: match &self.graph {
-                Graph::Held { card, .. } => Some(card.digest),
+                GraphState::Ready { info, .. } => Some(info.digest),
                 _ => None,
             },
             weights: self.held.as_ref().map(|held| held.weights.to_vec()),
@@ -59,37 +59,37 @@ impl Node {
             feedback: self.feedback.clone(),
             generator: self.generator.clone(),
             account: self.account.clone(),
-            intakes: self.intakes,
+            batches_received: self.batches_received,
             forecasts: self.forecasts.clone(),
         }
     }
 
-    /// The node that was saved, in a new session.
+    /// The saved node in a new session.
     ///
-    /// Data that were cut by other settings than today's are left behind.
-    pub fn restore(settings: Settings, session: u64, saved: Saved) -> Self {
+    /// Data that were cut into samples by other settings are dropped.
+    pub fn restore(settings: NodeSettings, session: u64, saved: SavedNode) -> Self {
         let mut node = Node::new(settings, session);
-        let cut_alike = match (&saved.window, &node.settings.window) {
-            (Window::Series(series), WindowSettings::Series(settings)) => series.settings() == settings,
-            (Window::Rows(rows), WindowSettings::Rows(settings)) => rows.settings() == settings,
+        let same_cut = match (&saved.window, &node.settings.window) {
+            (DataWindow::Series(series), WindowSettings::Series(settings)) => series.settings() == settings,
+            (DataWindow::Rows(rows), WindowSettings::Rows(settings)) => rows.settings() == settings,
             _ => false,
         };
-        if cut_alike {
+        if same_cut {
             node.window = saved.window.restored();
         }
         node.round = saved.round;
         node.rounds_read = saved.rounds_read;
-        node.graph = saved.graph.map_or(Graph::Unknown, Graph::Sought);
+        node.graph = saved.graph.map_or(GraphState::Unknown, GraphState::Loading);
         node.held = saved
             .weights
-            .map(|weights| Held { digest: Digest::of_weights(&weights), weights: weights.into() });
-        node.own = node.held.as_ref().map(|held| Arc::clone(&held.weights));
+            .map(|weights| HeldModel { digest: Digest::of_weights(&weights), weights: weights.into() });
+        node.previous = node.held.as_ref().map(|held| Arc::clone(&held.weights));
         node.answered = saved.answered;
         node.optimiser = saved.optimiser;
         node.feedback = saved.feedback;
         node.generator = saved.generator;
         node.account = saved.account;
-        node.intakes = saved.intakes;
+        node.batches_received = saved.batches_received;
         node.forecasts = saved.forecasts;
         node
     }

@@ -11,9 +11,9 @@ use rustix::termios::{self, ControlModes, OptionalActions, SpecialCodeIndex};
 
 const BAUD: u32 = 115_200;
 
-/// Opens the line; a read returns nothing after `patience`, given in tenths of a second at most 25.5 s.
-pub(super) fn open(path: &Path, patience: Duration) -> io::Result<File> {
-    // Without NONBLOCK, a line without carrier is waited for.
+/// Opens the line; a read returns nothing after `timeout`, in tenths of a second up to 25.5 s.
+pub(super) fn open(path: &Path, timeout: Duration) -> io::Result<File> {
+    // Without NONBLOCK, the open blocks on a line without carrier.
     let flags = (OFlags::NOCTTY | OFlags::NONBLOCK).bits() as i32;
     let line = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
     let mut settings = termios::tcgetattr(&line)?;
@@ -23,7 +23,7 @@ pub(super) fn open(path: &Path, patience: Duration) -> io::Result<File> {
     settings.control_modes &= !(ControlModes::CSTOPB | ControlModes::CRTSCTS);
     settings.special_codes[SpecialCodeIndex::VMIN] = 0;
     settings.special_codes[SpecialCodeIndex::VTIME] =
-        u8::try_from(patience.as_millis() / 100).unwrap_or(u8::MAX);
+        u8::try_from(timeout.as_millis() / 100).unwrap_or(u8::MAX);
     termios::tcsetattr(&line, OptionalActions::Now, &settings)?;
     fcntl_setfl(&line, fcntl_getfl(&line)? & !OFlags::NONBLOCK)?;
     Ok(line)

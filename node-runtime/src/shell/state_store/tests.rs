@@ -5,17 +5,18 @@ use std::fs;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard};
 
+use evenhand_protocol::tick::Tick;
 use proptest::prelude::*;
 
 use super::*;
-use crate::config::Config;
-use crate::core::{Effect, Input};
-use crate::reading::{Intake, Reading};
+use crate::config::NodeConfig;
+use crate::core::{NodeEffect, NodeInput};
+use crate::reading::{InputBatch, Reading};
 use crate::shell::disk::Folder;
 
-fn settings() -> Settings {
+fn settings() -> NodeSettings {
     let text = "[node]\nid = \"m1\"\nfederation = \"town\"\n[source]\nkind = \"household\"\n";
-    Config::parse(text).unwrap().settings().unwrap()
+    NodeConfig::parse(text).unwrap().settings().unwrap()
 }
 
 /// Files in memory, on a disk that can be full or fail in the middle of a write.
@@ -33,7 +34,7 @@ struct Files {
 }
 
 impl Files {
-    /// How much of a write of `length` bytes arrives, and what is said about it.
+    /// Bytes of a write of `length` bytes that arrive, and its result.
     fn fate(&mut self, length: usize) -> (usize, io::Result<()>) {
         self.writes += 1;
         let gone = |arrives| (arrives, Err(io::Error::other("the program was killed")));
@@ -78,7 +79,7 @@ impl Disk for Fragile {
         said
     }
 
-    fn cut(&self, name: &str, length: u64) -> io::Result<()> {
+    fn truncate(&self, name: &str, length: u64) -> io::Result<()> {
         let mut files = self.files();
         if files.full {
             // There is always room for less.
@@ -92,28 +93,28 @@ impl Disk for Fragile {
         said
     }
 
-    fn put_aside(&self, name: &str) -> io::Result<()> {
+    fn set_aside(&self, name: &str) -> io::Result<()> {
         let mut files = self.files();
         files.files.remove(name);
         Ok(())
     }
 }
 
-async fn open(disk: &Arc<Fragile>) -> (State, Node) {
+async fn open(disk: &Arc<Fragile>) -> (StateStore, Node) {
     let disk: Arc<dyn Disk> = Arc::clone(disk) as _;
-    State::open(Some(disk), settings(), 0).await.unwrap()
+    StateStore::open(Some(disk), settings(), 0).await.unwrap()
 }
 
-async fn open_folder(folder: &Path) -> (State, Node) {
-    State::open(Some(Arc::new(Folder(folder.into()))), settings(), 0).await.unwrap()
+async fn open_folder(folder: &Path) -> (StateStore, Node) {
+    StateStore::open(Some(Arc::new(Folder(folder.into()))), settings(), 0).await.unwrap()
 }
 
 /// Takes in the reading of one step, as the event loop does.
-async fn take(state: &mut State, node: &mut Node, step: i64) {
-    let intake = Intake::Readings(vec![Reading { time_ms: step * 900_000, value: step as f64 }]);
-    for effect in node.step(Input::Intake(intake)) {
-        if let Effect::Journal(entry) = effect
-            && state.note(&entry).await
+async fn take(state: &mut StateStore, node: &mut Node, step: i64) {
+    let batch = InputBatch::Readings(vec![Reading { time_ms: step * 900_000, value: step as f64 }]);
+    for effect in node.step(Tick::default(), NodeInput::Data(batch)) {
+        if let NodeEffect::Journal(entry) = effect
+            && state.append(&entry).await
         {
             state.save(node).await;
         }
@@ -122,7 +123,7 @@ async fn take(state: &mut State, node: &mut Node, step: i64) {
 
 /// Reads on from where the node is, as a file can be, and saves now and then, until the end or a crash.
 async fn run(disk: &Arc<Fragile>, steps: i64) -> Option<Node> {
-    let opened = State::open(Some(Arc::clone(disk) as _), settings(), 0).await;
+    let opened = StateStore::open(Some(Arc::clone(disk) as _), settings(), 0).await;
     let (mut state, mut node) = opened.ok()?;
     let first = node.window().newest_ms().map_or(1, |newest_ms| newest_ms / 900_000 + 1);
     for step in first..=steps {
@@ -243,7 +244,7 @@ async fn a_folder_that_cannot_be_written_is_said_at_the_start() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
     fs::write(&file, "").unwrap();
-    let error = State::open(Some(Arc::new(Folder(file))), settings(), 0).await.unwrap_err();
+    let error = StateStore::open(Some(Arc::new(Folder(file))), settings(), 0).await.unwrap_err();
     assert!(matches!(error, NodeError::State { .. }), "{error}");
 }
 

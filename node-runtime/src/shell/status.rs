@@ -1,4 +1,4 @@
-//! How a node is doing: for its owner, and for those who watch many.
+//! Status of a node: for `evenhand-node status`, the owner and Prometheus.
 
 use std::fmt;
 use std::path::Path;
@@ -13,15 +13,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::core::{Forecast, Node};
 use crate::source::time::iso_text;
-use crate::window::Counts;
+use crate::window::ReadingCounts;
 
 /// The name of the file in the state folder.
 const FILE: &str = "status.json";
 
-/// How a node is doing.
+/// The status of a node.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Report {
-    /// When this was written, in milliseconds since 1970.
+pub struct StatusSnapshot {
+    /// Time of writing, in milliseconds since 1970.
     pub written_ms: i64,
     /// The program's version.
     pub version: String,
@@ -31,31 +31,31 @@ pub struct Report {
     pub federation: FederationId,
     /// Grows with every start.
     pub session: u64,
-    /// Whether the broker is there.
+    /// Connected to the broker.
     pub connected: bool,
-    /// What the federation is doing.
+    /// The federation's phase.
     pub phase: Option<Phase>,
-    /// The newest round it heard of.
+    /// The newest round announced.
     pub round: u32,
-    /// Whether it holds a model.
+    /// It holds a model.
     pub holds_model: bool,
     /// Trainings so far in this session.
     pub trainings: u64,
-    /// What became of its readings.
-    pub readings: Counts,
-    /// The time of the newest one.
+    /// Counts of its readings.
+    pub readings: ReadingCounts,
+    /// The time of the newest reading.
     pub newest_reading_ms: Option<i64>,
-    /// How its source is doing.
-    pub source: SourceHealth,
+    /// The status of its source.
+    pub source: SourceStatus,
     /// Its newest forecast.
     pub forecast: Option<Forecast>,
-    /// The mean distance between its forecasts and the truth.
+    /// The mean absolute error of its forecasts.
     pub mean_absolute_error: Option<f64>,
-    /// How many forecasts stand behind that.
-    pub forecasts_judged: usize,
-    /// How it stands with the coordinator.
+    /// Number of forecasts in the mean.
+    pub forecasts_evaluated: usize,
+    /// The newest account of the coordinator.
     pub account: Option<Account>,
-    /// The last update that did not count.
+    /// The last refused update: round and reason.
     pub refused: Option<(u32, Refusal)>,
     /// Payload bytes sent.
     pub bytes_up: u64,
@@ -63,102 +63,92 @@ pub struct Report {
     pub bytes_down: u64,
 }
 
-/// How a source is doing.
+/// The status of a source.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct SourceHealth {
-    /// Why it fails at the moment.
+pub struct SourceStatus {
+    /// The present error.
     pub failing: Option<String>,
-    /// Whether a recorded one is used up.
+    /// A recorded source has ended.
     pub ended: bool,
-    /// How much came that was no reading.
+    /// Number of malformed readings.
     pub malformed: u64,
 }
 
-/// What the core does not know of itself.
-pub(super) struct Circumstances<'a> {
+/// Facts that are unknown to the core.
+pub(super) struct StatusContext<'a> {
     pub(super) now_ms: i64,
     pub(super) node: &'a NodeId,
     pub(super) federation: &'a FederationId,
     pub(super) connected: bool,
     pub(super) trainings: u64,
-    pub(super) source: SourceHealth,
+    pub(super) source: SourceStatus,
     pub(super) traffic: Traffic,
 }
 
-impl Report {
-    pub(super) fn of(node: &Node, circumstances: Circumstances<'_>) -> Self {
+impl StatusSnapshot {
+    pub(super) fn of(node: &Node, context: StatusContext<'_>) -> Self {
         Self {
-            written_ms: circumstances.now_ms,
+            written_ms: context.now_ms,
             version: env!("CARGO_PKG_VERSION").into(),
-            node: circumstances.node.clone(),
-            federation: circumstances.federation.clone(),
+            node: context.node.clone(),
+            federation: context.federation.clone(),
             session: node.session(),
-            connected: circumstances.connected,
+            connected: context.connected,
             phase: node.phase(),
             round: node.round(),
             holds_model: node.weights().is_some(),
-            trainings: circumstances.trainings,
+            trainings: context.trainings,
             readings: node.window().counts(),
             newest_reading_ms: node.window().newest_ms(),
-            source: circumstances.source,
+            source: context.source,
             forecast: node.forecasts().newest(),
             mean_absolute_error: node.forecasts().mean_absolute_error(),
-            forecasts_judged: node.forecasts().outcomes().len(),
+            forecasts_evaluated: node.forecasts().outcomes().len(),
             account: node.account().cloned(),
             refused: node.refusal(),
-            bytes_up: circumstances.traffic.bytes_up,
-            bytes_down: circumstances.traffic.bytes_down,
+            bytes_up: context.traffic.bytes_up,
+            bytes_down: context.traffic.bytes_down,
         }
     }
 
-    /// Writes the report into the state folder.
+    /// Writes the status into the state folder.
     pub(super) fn write(&self, folder: &Path) -> std::io::Result<()> {
         let text = serde_json::to_string_pretty(self)?;
         // One that is lost in a power failure is written again.
         AtomicFile::new(folder.join(FILE)).without_sync().write(text.as_bytes())
     }
 
-    /// Reads the newest report from the state folder.
+    /// Reads the newest status from the state folder.
     pub fn read(folder: &Path) -> std::io::Result<Self> {
         Ok(serde_json::from_str(&std::fs::read_to_string(folder.join(FILE))?)?)
     }
 
-    /// The report in the format of Prometheus.
+    /// The status in the exposition format of Prometheus.
     pub fn metrics(&self) -> String {
         let mut metrics = MetricsText::new("evenhand_node_")
             .with_label("node", &self.node)
             .with_label("federation", &self.federation);
         let mut metric = |name, kind, help, value: f64| metrics.single(name, kind, help, value);
         let flag = |set: bool| if set { 1.0 } else { 0.0 };
-        metric("connected", Gauge, "Whether the broker is there.", flag(self.connected));
-        metric("round", Gauge, "The newest round heard of.", self.round.into());
+        metric("connected", Gauge, "Connected to the broker.", flag(self.connected));
+        metric("round", Gauge, "Newest round announced.", self.round.into());
         metric("trainings_total", Counter, "Trainings in this session.", self.trainings as f64);
-        metric("readings_accepted_total", Counter, "Readings taken in.", self.readings.accepted as f64);
-        metric(
-            "readings_refused_total",
-            Counter,
-            "Readings that made no sense.",
-            self.readings.refused as f64,
-        );
+        metric("readings_accepted_total", Counter, "Readings accepted.", self.readings.accepted as f64);
+        metric("readings_refused_total", Counter, "Readings refused.", self.readings.refused as f64);
         let late = self.readings.out_of_order as f64;
         metric("readings_out_of_order_total", Counter, "Readings not newer than the last.", late);
-        metric(
-            "source_malformed_total",
-            Counter,
-            "What came and was no reading.",
-            self.source.malformed as f64,
-        );
-        metric("source_failing", Gauge, "Whether the source fails.", flag(self.source.failing.is_some()));
+        metric("source_malformed_total", Counter, "Malformed readings.", self.source.malformed as f64);
+        metric("source_failing", Gauge, "The source fails.", flag(self.source.failing.is_some()));
         metric("bytes_up_total", Counter, "Payload bytes sent.", self.bytes_up as f64);
         metric("bytes_down_total", Counter, "Payload bytes received.", self.bytes_down as f64);
         if let Some(newest_ms) = self.newest_reading_ms {
             metric("newest_reading_seconds", Gauge, "Time of the newest reading.", newest_ms as f64 / 1000.0);
         }
         if let Some(forecast) = self.forecast {
-            metric("forecast", Gauge, "The newest forecast, in the meter's unit.", forecast.value);
+            metric("forecast", Gauge, "Newest forecast, in the meter's unit.", forecast.value);
         }
         if let Some(error) = self.mean_absolute_error {
-            metric("forecast_absolute_error", Gauge, "Mean distance of forecasts from the truth.", error);
+            metric("forecast_absolute_error", Gauge, "Mean absolute error of the forecasts.", error);
         }
         if let Some(account) = &self.account {
             metric("standing", Gauge, "The standing.", account.standing);
@@ -176,13 +166,13 @@ impl Report {
 }
 
 /// For the owner: `evenhand-node status`.
-impl fmt::Display for Report {
+impl fmt::Display for StatusSnapshot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let or_none = |text: Option<String>| text.unwrap_or_else(|| "none yet".into());
         writeln!(f, "node         {} of {}, version {}", self.node, self.federation, self.version)?;
         writeln!(f, "as of        {}", iso_text(self.written_ms))?;
-        writeln!(f, "broker       {}", if self.connected { "connected" } else { "away" })?;
-        let phase = self.phase.map_or("nothing heard yet", |phase| match phase {
+        writeln!(f, "broker       {}", if self.connected { "connected" } else { "disconnected" })?;
+        let phase = self.phase.map_or("no manifest yet", |phase| match phase {
             Phase::Enrolling => "waiting for nodes",
             Phase::Exploring => "measuring contributions",
             Phase::Exploiting => "drawing by standing",
@@ -191,14 +181,14 @@ impl fmt::Display for Report {
             Phase::Failed => "failed",
         });
         writeln!(f, "federation   {phase}, round {}", self.round)?;
-        let Counts { accepted, refused, out_of_order, .. } = self.readings;
+        let ReadingCounts { accepted, refused, out_of_order, .. } = self.readings;
         let bad = refused + out_of_order + self.source.malformed;
-        writeln!(f, "readings     {accepted} taken in, {bad} kept out")?;
+        writeln!(f, "readings     {accepted} accepted, {bad} refused")?;
         writeln!(f, "  newest     {}", or_none(self.newest_reading_ms.map(iso_text)))?;
         let source = match &self.source {
-            SourceHealth { failing: Some(cause), .. } => format!("fails: {cause}"),
-            SourceHealth { ended: true, .. } => "at its end".into(),
-            _ => "fine".into(),
+            SourceStatus { failing: Some(cause), .. } => format!("fails: {cause}"),
+            SourceStatus { ended: true, .. } => "ended".into(),
+            _ => "ok".into(),
         };
         writeln!(f, "  source     {source}")?;
         let forecast =
@@ -206,14 +196,14 @@ impl fmt::Display for Report {
         writeln!(f, "forecast     {}", or_none(forecast))?;
         let error = self
             .mean_absolute_error
-            .map(|error| format!("{error:.3} over {} forecasts", self.forecasts_judged));
+            .map(|error| format!("{error:.3} over {} forecasts", self.forecasts_evaluated));
         writeln!(f, "  mean error {}", or_none(error))?;
         match &self.account {
             None => writeln!(f, "account      none yet"),
             Some(account) => {
                 writeln!(f, "account      after round {}", account.round)?;
                 writeln!(f, "  standing   {:.4} ± {:.4}", account.standing, account.standing_error)?;
-                writeln!(f, "  chance     {:.2} % in each draw", 100.0 * account.sampling_probability)?;
+                writeln!(f, "  probability {:.2} % in each draw", 100.0 * account.sampling_probability)?;
                 let last = account.last_drawn.map_or("never".into(), |round| format!("in round {round}"));
                 writeln!(f, "  drawn      {} times, last {last}", account.drawn)?;
                 writeln!(f, "  staleness  {} rounds", account.staleness)?;
@@ -244,8 +234,8 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    fn report() -> Report {
-        Report {
+    fn status() -> StatusSnapshot {
+        StatusSnapshot {
             written_ms: 1_704_067_200_000,
             version: "0.1.0".into(),
             node: NodeId::new("m1").unwrap(),
@@ -256,12 +246,12 @@ mod tests {
             round: 12,
             holds_model: true,
             trainings: 4,
-            readings: Counts { accepted: 100, refused: 1, out_of_order: 2, restarts: 0 },
+            readings: ReadingCounts { accepted: 100, refused: 1, out_of_order: 2, restarts: 0 },
             newest_reading_ms: Some(1_704_067_200_000),
-            source: SourceHealth { failing: Some("no such file".into()), ended: false, malformed: 3 },
+            source: SourceStatus { failing: Some("no such file".into()), ended: false, malformed: 3 },
             forecast: Some(Forecast { for_ms: 1_704_068_100_000, value: 0.5 }),
             mean_absolute_error: Some(0.125),
-            forecasts_judged: 9,
+            forecasts_evaluated: 9,
             account: Some(Account {
                 round: 11,
                 standing: 0.25,
@@ -281,17 +271,17 @@ mod tests {
     #[test]
     fn is_written_and_read() {
         let folder = tempfile::tempdir().unwrap();
-        report().write(folder.path()).unwrap();
-        assert_eq!(Report::read(folder.path()).unwrap(), report());
+        status().write(folder.path()).unwrap();
+        assert_eq!(StatusSnapshot::read(folder.path()).unwrap(), status());
     }
 
     #[test]
-    fn tells_the_owner_how_the_node_stands() {
-        let text = report().to_string();
+    fn shows_the_owner_the_standing() {
+        let text = status().to_string();
         for expected in [
             "m1 of town",
             "drawing by standing, round 12",
-            "100 taken in, 6 kept out",
+            "100 accepted, 6 refused",
             "fails: no such file",
             "0.500 for 2024-01-01T00:15:00Z",
             "0.125 over 9",
@@ -309,7 +299,7 @@ mod tests {
 
     #[test]
     fn metrics_are_in_the_exposition_format() {
-        let text = report().metrics();
+        let text = status().metrics();
         let labels = "{node=\"m1\",federation=\"town\"}";
         assert!(text.contains(&format!("evenhand_node_round{labels} 12\n")), "{text}");
         assert!(text.contains(&format!("evenhand_node_source_failing{labels} 1\n")), "{text}");

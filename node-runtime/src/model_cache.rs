@@ -1,4 +1,4 @@
-//! The models a process knows, by their digest: parsed once, shared by its nodes, kept on disk.
+//! Models by the digest of their graph: parsed and prepared once, shared by the nodes of a process, saved on disk.
 
 use std::collections::HashMap;
 use std::fs;
@@ -10,80 +10,82 @@ use evenhand_models::{LoadOptions, Model, ModelError};
 use evenhand_program::atomic;
 use evenhand_protocol::identity::Digest;
 
-/// Graphs kept in memory and on disk; a federation has one, and an owner may try a few.
+use crate::prepared::PreparedModel;
+
+/// Graphs in memory and on disk; a federation has one, and an owner may try a few.
 const MODELS_MAX: usize = 4;
 
-/// Why bytes that arrived are not a graph for this node.
+/// Reason why received bytes are not a graph for this node.
 #[derive(Debug, thiserror::Error)]
-pub enum LibraryError {
+pub enum ModelCacheError {
     /// It is no model that can be run here.
     #[error(transparent)]
     Model(#[from] ModelError),
     /// It is another model than was asked for.
     #[error("the graph that arrived is {found}, not {wanted} as the manifest says")]
     Another {
-        /// What the manifest says.
+        /// Digest in the manifest.
         wanted: Digest,
-        /// What arrived.
+        /// Digest of the received graph.
         found: Digest,
     },
 }
 
-/// Models by the digest of their graph.
+/// Prepared models by the digest of their graph.
 #[derive(Debug, Default)]
-pub struct Library {
+pub struct ModelCache {
     folder: Option<PathBuf>,
     options: LoadOptions,
-    models: Mutex<HashMap<Digest, Model>>,
+    models: Mutex<HashMap<Digest, PreparedModel>>,
 }
 
-impl Library {
-    /// Keeps models in memory, and as files in `folder` if there is one.
+impl ModelCache {
+    /// An empty cache in memory, backed by files in `folder` if there is one.
     pub fn new(folder: Option<PathBuf>, options: LoadOptions) -> Self {
         Self { folder, options, models: Mutex::default() }
     }
 
     /// The model with this graph, from memory or disk.
-    pub fn find(&self, digest: Digest) -> Option<Model> {
+    pub fn find(&self, digest: Digest) -> Option<PreparedModel> {
         let known = self.models().get(&digest).cloned();
         known.or_else(|| self.load(digest, &fs::read(self.path(digest)?).ok()?).ok())
     }
 
-    /// Takes in a model that arrived, and keeps it for later starts as far as the disk allows.
-    pub fn add(&self, wanted: Digest, onnx: &[u8]) -> Result<Model, LibraryError> {
+    /// Adds a received model, and saves it for later starts as far as the disk allows.
+    pub fn add(&self, wanted: Digest, onnx: &[u8]) -> Result<PreparedModel, ModelCacheError> {
         let model = self.load(wanted, onnx)?;
         if let (Some(path), Some(folder)) = (self.path(wanted), &self.folder)
-            && let Err(error) = atomic::replace(&path, onnx).and_then(|()| forget_oldest(folder, &path))
+            && let Err(error) = atomic::replace(&path, onnx).and_then(|()| remove_oldest(folder, &path))
         {
-            tracing::warn!(%error, path = %path.display(), "the model cannot be kept; it will be asked for again after a restart");
+            tracing::warn!(%error, path = %path.display(), "cannot save the model; it will be requested again after a restart");
         }
         Ok(model)
     }
 
-    fn load(&self, wanted: Digest, onnx: &[u8]) -> Result<Model, LibraryError> {
+    fn load(&self, wanted: Digest, onnx: &[u8]) -> Result<PreparedModel, ModelCacheError> {
         let model = Model::load(onnx, &self.options)?;
         let found = Digest(model.digest());
         if found != wanted {
-            return Err(LibraryError::Another { wanted, found });
+            return Err(ModelCacheError::Another { wanted, found });
         }
         let mut models = self.models();
         if models.len() >= MODELS_MAX && !models.contains_key(&found) {
             models.clear();
         }
-        Ok(models.entry(found).or_insert(model).clone())
+        Ok(models.entry(found).or_insert_with(|| PreparedModel::new(model)).clone())
     }
 
     fn path(&self, digest: Digest) -> Option<PathBuf> {
         self.folder.as_ref().map(|folder| folder.join(format!("{digest}.onnx")))
     }
 
-    fn models(&self) -> MutexGuard<'_, HashMap<Digest, Model>> {
+    fn models(&self) -> MutexGuard<'_, HashMap<Digest, PreparedModel>> {
         self.models.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Removes the oldest graphs, so that a coordinator that changes its mind cannot fill the disk.
-fn forget_oldest(folder: &Path, newest: &Path) -> io::Result<()> {
+/// Removes the oldest graphs, so that a coordinator that changes its model often cannot fill the disk.
+fn remove_oldest(folder: &Path, newest: &Path) -> io::Result<()> {
     let mut others = Vec::new();
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();

@@ -1,0 +1,60 @@
+//! The `[node]` section: name, federation, token and limits.
+
+use std::path::PathBuf;
+
+use evenhand_protocol::identity::{FederationId, NodeId};
+
+use super::section::{Check, section};
+use super::{NodeConfig, NodeConfigError, secret};
+
+section! {
+    /// The `[node]` section: name, federation, token and limits.
+    pub struct MemberConfig {
+        /// The node's name, unique in its federation: letters, digits, '-', '_' and '.'.
+        pub id: NodeId = NodeId::new("meter-1").expect("a valid name") => required,
+        /// The federation it takes part in.
+        pub federation: FederationId = FederationId::new("home").expect("a valid name") => required,
+        /// Enrolment token, where the coordinator requires one; better in a file or an environment variable.
+        pub token: Option<String> = None => "\"secret\"",
+        /// A file that contains the token.
+        pub token_file: Option<PathBuf> = None => "\"/etc/evenhand/token\"",
+        /// An environment variable that contains the token.
+        pub token_env: Option<String> = None => "\"EVENHAND_TOKEN\"",
+        /// Folder of the saved state: model, readings, session number. Without one, every start begins from nothing.
+        pub state_folder: Option<PathBuf> = None => "\"/var/lib/evenhand\"",
+        /// Forecast the next step continuously.
+        pub forecasts: bool = true,
+        /// Models with more parameters are declined.
+        pub parameters_max: usize = 2_000_000,
+        /// Models whose file, or whose values computed from one batch, need more memory are declined; training needs about
+        /// twice as much.
+        pub memory_bytes_max: usize = 32 << 20,
+        /// Seed of the rounding in lossy codecs and of all other draws, together with the node's and the federation's name.
+        pub seed: u64 = 0,
+    }
+}
+
+impl Check for MemberConfig {
+    fn check(&self, name: &str, _whole: &NodeConfig) -> Result<(), NodeConfigError> {
+        let tokens = [self.token.is_some(), self.token_file.is_some(), self.token_env.is_some()];
+        if tokens.into_iter().filter(|given| *given).count() > 1 {
+            return Err(NodeConfigError::Value(format!(
+                "{name}.token, {name}.token_file and {name}.token_env exclude each other; keep one"
+            )));
+        }
+        Ok(())
+    }
+}
+
+impl MemberConfig {
+    /// A node that saves nothing and has the limits of the default configuration.
+    pub fn new(id: NodeId, federation: FederationId) -> Self {
+        Self { id, federation, ..Self::default() }
+    }
+
+    /// The token, from the file, the environment or the configuration itself.
+    pub(super) fn resolve_token(&self) -> Result<Option<String>, NodeConfigError> {
+        let secret = secret::read(self.token_file.as_deref(), self.token_env.as_deref())?;
+        Ok(secret.or_else(|| self.token.clone()))
+    }
+}

@@ -1,0 +1,20 @@
+//! The `[metrics]` section: metrics for Prometheus.
+
+use std::net::{Ipv4Addr, SocketAddr};
+
+use super::section::{Check, section};
+use super::{NodeConfig, NodeConfigError};
+
+section! {
+    /// Metrics for Prometheus, at http://LISTEN/metrics.
+    pub struct MetricsConfig {
+        /// Address and port.
+        pub listen: SocketAddr = SocketAddr::from((Ipv4Addr::LOCALHOST, 9464)),
+    }
+}
+
+impl Check for MetricsConfig {
+    fn check(&self, _name: &str, _whole: &NodeConfig) -> Result<(), NodeConfigError> {
+        Ok(())
+    }
+}

@@ -1,0 +1,64 @@
+//! The `[window]` section: rules by which readings become samples.
+
+use serde::{Deserialize, Serialize};
+
+use super::section::{Check, section};
+use super::{NodeConfig, NodeConfigError};
+
+section! {
+    /// The `[window]` section: rules by which readings become samples.
+    pub struct SeriesConfig {
+        /// Length of a step in seconds; the readings within a step are averaged.
+        pub step_s: u32 = 900,
+        /// Steps that the model looks back.
+        pub lags: usize = 24,
+        /// Steps that it looks ahead.
+        pub horizon: usize = 1,
+        /// Steps in memory.
+        pub history_steps: usize = 2_880,
+        /// Missing steps in a row that are interpolated at most; they serve as input, never as target.
+        pub gap_steps_max: usize = 2,
+        /// Memory of the running mean and deviation by which readings are normalised, in steps.
+        pub normalisation_steps: u32 = 35_040,
+        /// Local time minus UTC, for the time of day.
+        pub utc_offset_s: i32 = 0,
+        /// "level": a reading is the value at the moment (kW). "counter": the total since installation (kWh); a step is then
+        /// the growth an hour.
+        pub quantity: MeterQuantity = MeterQuantity::Level,
+        /// Share of a batch that is drawn from samples that were used before, at least 0, below 1.
+        pub replay_share: f64 = 0.0,
+    }
+}
+
+/// Meaning of a reading.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MeterQuantity {
+    /// The value at the moment, e.g. a power in kW; a step is the mean of its readings.
+    Level,
+    /// The total since the meter was installed, e.g. an energy in kWh; a step is the growth an hour.
+    Counter,
+}
+
+impl Check for SeriesConfig {
+    fn check(&self, name: &str, _whole: &NodeConfig) -> Result<(), NodeConfigError> {
+        let span = self.lags.saturating_add(self.horizon);
+        let sentence = match self {
+            Self { step_s: 0, .. } => format!("{name}.step_s = 0; a step lasts at least one second"),
+            Self { lags: 0, .. } => {
+                format!("{name}.lags = 0; a model needs at least one step to look back on")
+            }
+            Self { horizon: 0, .. } => {
+                format!("{name}.horizon = 0; a forecast looks at least one step ahead")
+            }
+            Self { replay_share, .. } if !(0.0..1.0).contains(replay_share) => {
+                format!("{name}.replay_share = {replay_share}; it is at least 0 and below 1")
+            }
+            Self { history_steps, .. } if *history_steps < span => format!(
+                "{name}.history_steps = {history_steps} cannot hold one sample; raise it to lags + horizon = {span} or more"
+            ),
+            _ => return Ok(()),
+        };
+        Err(NodeConfigError::Value(sentence))
+    }
+}

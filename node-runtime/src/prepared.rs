@@ -1,0 +1,197 @@
+//! A model prepared for training and forecasting: planned once, weights swapped.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use evenhand_models::{Batch, Loss, Model, ModelError, Predictor, Sgd, Targets, Trainer};
+use evenhand_protocol::identity::Digest;
+use evenhand_protocol::message::{LossKind, UpdateKind};
+
+use crate::core::{ModelInfo, Prediction, Trained, TrainingJob};
+
+/// A model with the trainers and predictors that were planned for it. Clones share them.
+///
+/// Planning a graph costs far more than a round's arithmetic. A trainer or predictor is used by one thread at a time and
+/// reused by the next, so that there are never more of them than threads that worked at the same time.
+#[derive(Clone)]
+pub struct PreparedModel(Arc<SharedModel>);
+
+struct SharedModel {
+    model: Model,
+    trainers: Idle<Trainer>,
+    predictors: Idle<LoadedPredictor>,
+    preparations: AtomicU64,
+}
+
+/// A predictor and the weights it was given last.
+struct LoadedPredictor {
+    weights: Arc<[f32]>,
+    predictor: Predictor,
+}
+
+impl PreparedModel {
+    /// Prepares nothing yet.
+    pub fn new(model: Model) -> Self {
+        Self(Arc::new(SharedModel {
+            model,
+            trainers: Idle::default(),
+            predictors: Idle::default(),
+            preparations: AtomicU64::new(0),
+        }))
+    }
+
+    /// Trainers and predictors prepared so far: one of each, while one thread trains and one forecasts.
+    pub fn preparations(&self) -> u64 {
+        self.0.preparations.load(Ordering::Relaxed)
+    }
+
+    /// Properties of the model that the core decides by.
+    pub fn info(&self) -> ModelInfo {
+        let model = &self.0.model;
+        ModelInfo {
+            digest: Digest(model.digest()),
+            parameters: model.dim(),
+            input_shape: model.input_shape().to_vec(),
+        }
+    }
+
+    /// The update of a training job: the same on every thread. None if it is `over` before the training ends.
+    pub fn train(
+        &self,
+        job: &TrainingJob,
+        over: impl FnMut() -> bool,
+    ) -> Result<Option<Trained>, ModelError> {
+        let mut trainer = self.0.trainers.take(|_| true).unwrap_or_else(|| {
+            self.count("trainer");
+            Trainer::new(&self.0.model)
+        });
+        trainer.reseed(job.seed);
+        let trained = train(&mut trainer, job, over);
+        self.0.trainers.put(trainer);
+        trained
+    }
+
+    /// The first output of the model for a prediction; none if the model has no output.
+    pub fn predict(&self, prediction: &Prediction) -> Result<Option<f32>, ModelError> {
+        let Prediction { weights, query, .. } = prediction;
+        let mut loaded = match self.0.predictors.take(|idle| Arc::ptr_eq(&idle.weights, weights)) {
+            Some(idle) => idle,
+            None => {
+                self.count("predictor");
+                let predictor = Predictor::new(&self.0.model, weights)?;
+                LoadedPredictor { weights: Arc::clone(weights), predictor }
+            }
+        };
+        let outputs = loaded.predict(weights, &query.inputs, &query.shape);
+        self.0.predictors.put(loaded);
+        Ok(outputs?.first().copied())
+    }
+
+    fn count(&self, part: &str) {
+        self.0.preparations.fetch_add(1, Ordering::Relaxed);
+        tracing::debug!(graph = %Digest(self.0.model.digest()), part, "preparing the model");
+    }
+}
+
+impl fmt::Debug for PreparedModel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PreparedModel").field("model", &self.0.model).finish_non_exhaustive()
+    }
+}
+
+impl LoadedPredictor {
+    fn predict(
+        &mut self,
+        weights: &Arc<[f32]>,
+        inputs: &[f32],
+        shape: &[usize],
+    ) -> Result<Vec<f32>, ModelError> {
+        if !Arc::ptr_eq(&self.weights, weights) {
+            self.predictor.set_weights(weights)?;
+            self.weights = Arc::clone(weights);
+        }
+        self.predictor.predict(inputs, shape)
+    }
+}
+
+/// Values that no thread uses at the moment. What a thread panicked with is not put back.
+struct Idle<T>(Mutex<Vec<T>>);
+
+impl<T> Default for Idle<T> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<T> Idle<T> {
+    /// An idle value, `preferred` ones first.
+    fn take(&self, preferred: impl Fn(&T) -> bool) -> Option<T> {
+        let mut idle = self.lock();
+        let at = idle.iter().position(preferred).or(idle.len().checked_sub(1))?;
+        Some(idle.swap_remove(at))
+    }
+
+    fn put(&self, value: T) {
+        self.lock().push(value);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<T>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn train(
+    trainer: &mut Trainer,
+    job: &TrainingJob,
+    over: impl FnMut() -> bool,
+) -> Result<Option<Trained>, ModelError> {
+    let loss = loss(job.loss);
+    let online_loss = match &job.previous {
+        Some(previous) => Some(trainer.evaluate(previous, &last(&job.batch, job.fresh), loss)?.loss),
+        None => None,
+    };
+    match job.kind {
+        // Momentum and Adam continue from the node's optimiser state, which is not the trainer's.
+        UpdateKind::Gradient | UpdateKind::Momentum { .. } | UpdateKind::Adam => {
+            let update = trainer.gradient(&job.weights, &job.batch, loss)?;
+            Ok(Some(Trained { loss: update.loss, online_loss, vector: update.gradient }))
+        }
+        UpdateKind::Epochs { epochs, learning_rate, momentum } => {
+            let before = trainer.evaluate(&job.weights, &job.batch, loss)?.loss;
+            let sgd = Sgd { epochs, learning_rate, momentum, batch_size: None };
+            let update = trainer.local_epochs_until(&job.weights, &job.batch, loss, &sgd, over)?;
+            Ok(update.map(|update| Trained { loss: before, online_loss, vector: update.gradient }))
+        }
+    }
+}
+
+/// The last `count` samples of a batch.
+fn last(batch: &Batch, count: usize) -> Cow<'_, Batch> {
+    let samples = batch.samples();
+    if count >= samples {
+        return Cow::Borrowed(batch);
+    }
+    let first = samples - count;
+    let targets = match &batch.targets {
+        Targets::Values(values) => Targets::Values(values[first * values.len() / samples..].to_vec()),
+        Targets::Classes(classes) => Targets::Classes(classes[first..].to_vec()),
+        Targets::Chosen { columns, values } => {
+            Targets::Chosen { columns: columns[first..].to_vec(), values: values[first..].to_vec() }
+        }
+    };
+    let inputs = batch.inputs[first * batch.inputs.len() / samples..].to_vec();
+    let mut shape = batch.shape.clone();
+    shape[0] = count;
+    Cow::Owned(Batch { inputs, shape, targets })
+}
+
+fn loss(kind: LossKind) -> Loss {
+    match kind {
+        LossKind::Mse => Loss::Mse,
+        LossKind::CrossEntropy => Loss::CrossEntropy,
+        LossKind::Nll => Loss::Nll,
+        LossKind::Huber => Loss::Huber,
+    }
+}

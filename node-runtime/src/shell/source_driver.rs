@@ -1,0 +1,201 @@
+//! Source driver: reads a source round by round in line, or continuously on a thread.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use evenhand_protocol::identity::NodeId;
+use tokio::sync::mpsc;
+
+use super::{NodeError, SourceStatus};
+use crate::config::{NodeConfig, Pace};
+use crate::inline::read_rounds;
+use crate::reading::{InputBatch, SourcePosition};
+use crate::source::{Acknowledgement, Source, SourceContext, SourceError};
+
+/// Readings in one batch.
+const BATCH_MAX: usize = 256;
+/// Batches that wait for the event loop before the source is blocked.
+const QUEUED_MAX: usize = 4;
+const RETRY_MIN: Duration = Duration::from_secs(1);
+const RETRY_MAX: Duration = Duration::from_secs(60);
+
+/// A source and its status.
+pub(super) struct SourceDriver {
+    mode: SourceMode,
+    monitor: SourceMonitor,
+    /// For data that may not be in the journal yet.
+    unacknowledged: Vec<Acknowledgement>,
+}
+
+enum SourceMode {
+    Rounds { source: Box<dyn Source>, readings_per_round: usize },
+    Clock(mpsc::Receiver<(InputBatch, Option<Acknowledgement>)>),
+}
+
+impl SourceDriver {
+    pub(super) fn start(config: &NodeConfig, position: SourcePosition) -> Result<Self, NodeError> {
+        let monitor = SourceMonitor { node: config.node.id.clone(), shared: Arc::default() };
+        if config.pace.by == Pace::Rounds {
+            let source = open(config, position)?;
+            let mode = SourceMode::Rounds { source, readings_per_round: config.pace.readings_per_round };
+            return Ok(Self { mode, monitor, unacknowledged: Vec::new() });
+        }
+        let (sender, receiver) = mpsc::channel(QUEUED_MAX);
+        let mut source_thread =
+            SourceThread { config: config.clone(), position, sender, monitor: monitor.clone() };
+        thread::Builder::new()
+            .name("source".into())
+            .spawn(move || source_thread.run())
+            .map_err(SourceError::Thread)?;
+        Ok(Self { mode: SourceMode::Clock(receiver), monitor, unacknowledged: Vec::new() })
+    }
+
+    /// The status of the source.
+    pub(super) fn status(&self) -> SourceStatus {
+        self.monitor.shared().clone()
+    }
+
+    /// The next data of a live source; pending for ever if the source is read by rounds or ended. Cancel safe.
+    pub(super) async fn next(&mut self) -> InputBatch {
+        if let SourceMode::Clock(receiver) = &mut self.mode
+            && let Some((batch, acknowledgement)) = receiver.recv().await
+        {
+            self.unacknowledged.extend(acknowledgement);
+            return batch;
+        }
+        std::future::pending().await
+    }
+
+    /// Acknowledges all data so far: they are in the journal, or the disk has failed.
+    pub(super) fn acknowledge(&mut self) {
+        self.unacknowledged.drain(..).for_each(Acknowledgement::send);
+    }
+
+    /// The data of a recorded source for some rounds; none if it fails or has ended.
+    pub(super) fn read_rounds(&mut self, rounds: u32) -> InputBatch {
+        let nothing = InputBatch::Readings(Vec::new());
+        let SourceMode::Rounds { source, readings_per_round } = &mut self.mode else { return nothing };
+        let read = read_rounds(source.as_mut(), rounds, *readings_per_round);
+        self.monitor.malformed(source.malformed());
+        match read {
+            Ok(batch) => batch,
+            Err(error) => {
+                self.monitor.failed(&error);
+                nothing
+            }
+        }
+    }
+}
+
+fn open(config: &NodeConfig, position: SourcePosition) -> Result<Box<dyn Source>, SourceError> {
+    config.source.kind().open(&SourceContext { config, position })
+}
+
+/// The thread that reads a live source.
+struct SourceThread {
+    config: NodeConfig,
+    position: SourcePosition,
+    sender: mpsc::Sender<(InputBatch, Option<Acknowledgement>)>,
+    monitor: SourceMonitor,
+}
+
+impl SourceThread {
+    /// Reads until the receiver is dropped; a source that fails is opened again after a pause.
+    fn run(&mut self) {
+        let mut pause = RETRY_MIN;
+        loop {
+            let failed = match open(&self.config, self.position) {
+                Ok(mut source) => self.read_until_error(source.as_mut(), &mut pause),
+                Err(error) => Some(error),
+            };
+            match failed {
+                None => return,
+                Some(error) => self.monitor.failed(&error),
+            }
+            if self.monitor.shared().ended {
+                return;
+            }
+            if !self.wait(pause) {
+                return;
+            }
+            pause = (pause * 2).min(RETRY_MAX);
+        }
+    }
+
+    /// The error that ended the source; none when the receiver was dropped.
+    fn read_until_error(&mut self, source: &mut dyn Source, pause: &mut Duration) -> Option<SourceError> {
+        let malformed_before = self.monitor.shared().malformed;
+        loop {
+            let batch = match source.read(BATCH_MAX) {
+                Ok(batch) => batch,
+                Err(error) => return Some(error),
+            };
+            self.monitor.malformed(malformed_before + source.malformed());
+            if self.sender.is_closed() {
+                return None;
+            }
+            let acknowledgement = source.acknowledgement();
+            if batch.is_empty() {
+                acknowledgement.into_iter().for_each(Acknowledgement::send);
+                continue;
+            }
+            *pause = RETRY_MIN;
+            self.monitor.works();
+            self.position.advance(&batch);
+            if self.sender.blocking_send((batch, acknowledgement)).is_err() {
+                return None;
+            }
+        }
+    }
+
+    /// Sleeps for `pause`; false if the receiver was dropped meanwhile.
+    fn wait(&self, pause: Duration) -> bool {
+        let mut left = pause;
+        while !left.is_zero() && !self.sender.is_closed() {
+            let nap = left.min(RETRY_MIN);
+            thread::sleep(nap);
+            left -= nap;
+        }
+        !self.sender.is_closed()
+    }
+}
+
+/// The shared status of a source.
+#[derive(Clone)]
+struct SourceMonitor {
+    node: NodeId,
+    shared: Arc<Mutex<SourceStatus>>,
+}
+
+impl SourceMonitor {
+    fn shared(&self) -> MutexGuard<'_, SourceStatus> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn malformed(&self, count: u64) {
+        self.shared().malformed = count;
+    }
+
+    /// Records and logs an error, once until it ends or changes.
+    fn failed(&self, error: &SourceError) {
+        let mut monitor = self.shared();
+        if let SourceError::Ended = error {
+            if !std::mem::replace(&mut monitor.ended, true) {
+                tracing::info!(node = %self.node, "end of the source; no more readings");
+            }
+            return;
+        }
+        let cause = error.to_string();
+        if monitor.failing.as_ref() != Some(&cause) {
+            tracing::warn!(node = %self.node, cause, "source failed; retrying");
+            monitor.failing = Some(cause);
+        }
+    }
+
+    fn works(&self) {
+        if self.shared().failing.take().is_some() {
+            tracing::info!(node = %self.node, "source recovered");
+        }
+    }
+}
