@@ -8,10 +8,10 @@ use evenhand_node::source::modbus::{self, ModbusConfig, RegisterNumber, WordOrde
 use evenhand_node::source::p1::{self, P1Config, Telegrams};
 use evenhand_node::source::time::TimeFormat;
 
-type Check = fn(&[u8]);
+type FuzzCheck = fn(&[u8]);
 
 /// Every check by the name of its fuzz target and corpus.
-pub(crate) const ALL: [(&str, Check); 6] =
+pub(crate) const ALL: [(&str, FuzzCheck); 6] =
     [("config", config), ("csv", csv), ("journal", journal), ("json", json), ("modbus", modbus), ("p1", p1)];
 
 /// A text is a configuration that can be written and read again, or it is refused with a sentence.
@@ -59,7 +59,7 @@ pub(crate) fn journal(bytes: &[u8]) {
     assert!(whole <= bytes.len() && written.len() <= whole);
 }
 
-/// What a line or an MQTT message says is a finite reading, or none.
+/// A line or an MQTT message is a finite reading, or none.
 pub(crate) fn json(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     for value in ["", "ENERGY.Power", "/a~1b/0", "value"] {

@@ -42,13 +42,13 @@ const CONFIG_PATH: &str = "/etc/evenhand/node.toml";
 const STALE_S: i64 = 120;
 
 /// An error message and the exit code.
-struct CommandFailure(String, Exit);
+struct NodeCommandFailure(String, Exit);
 
 /// Runs the command in the arguments of the process.
 pub fn main() -> ExitCode {
     let exit = match command(std::env::args().skip(1)) {
         Ok(()) => Exit::Ok,
-        Err(CommandFailure(sentence, exit)) => {
+        Err(NodeCommandFailure(sentence, exit)) => {
             print_error(&sentence);
             exit
         }
@@ -56,8 +56,9 @@ pub fn main() -> ExitCode {
     exit.into()
 }
 
-fn command(mut arguments: impl Iterator<Item = String>) -> Result<(), CommandFailure> {
-    let usage = |sentence: String| CommandFailure(format!("{sentence}; see evenhand-node help"), Exit::Usage);
+fn command(mut arguments: impl Iterator<Item = String>) -> Result<(), NodeCommandFailure> {
+    let usage =
+        |sentence: String| NodeCommandFailure(format!("{sentence}; see evenhand-node help"), Exit::Usage);
     let mut command = None;
     let mut path = PathBuf::from(CONFIG_PATH);
     let mut json = false;
@@ -94,21 +95,21 @@ fn command(mut arguments: impl Iterator<Item = String>) -> Result<(), CommandFai
     }
 }
 
-fn load(path: &std::path::Path) -> Result<NodeConfig, CommandFailure> {
-    NodeConfig::load(path).map_err(|error| CommandFailure(error.to_string(), Exit::Config))
+fn load(path: &std::path::Path) -> Result<NodeConfig, NodeCommandFailure> {
+    NodeConfig::load(path).map_err(|error| NodeCommandFailure(error.to_string(), Exit::Config))
 }
 
-fn check(config: &NodeConfig) -> Result<(), CommandFailure> {
-    config.resolve().map_err(|error| CommandFailure(error.to_string(), Exit::Config))?;
+fn check(config: &NodeConfig) -> Result<(), NodeCommandFailure> {
+    config.resolve().map_err(|error| NodeCommandFailure(error.to_string(), Exit::Config))?;
     print(format_args!(
         "configuration OK: node {} of federation {}\n",
         config.node.id, config.node.federation
     ))
 }
 
-fn print(text: impl Display) -> Result<(), CommandFailure> {
+fn print(text: impl Display) -> Result<(), NodeCommandFailure> {
     stdout::print(text)
-        .map_err(|error| CommandFailure(format!("cannot write to stdout: {error}"), Exit::Software))
+        .map_err(|error| NodeCommandFailure(format!("cannot write to stdout: {error}"), Exit::Software))
 }
 
 fn print_error(sentence: &str) {
@@ -116,18 +117,18 @@ fn print_error(sentence: &str) {
     let _closed = writeln!(io::stderr(), "evenhand-node: {sentence}");
 }
 
-fn status(config: &NodeConfig, json: bool) -> Result<(), CommandFailure> {
+fn status(config: &NodeConfig, json: bool) -> Result<(), NodeCommandFailure> {
     let Some(folder) = &config.node.state_folder else {
         let sentence = "the node saves no state; set node.state_folder to see its status";
-        return Err(CommandFailure(sentence.into(), Exit::Config));
+        return Err(NodeCommandFailure(sentence.into(), Exit::Config));
     };
     let snapshot = StatusSnapshot::read(folder).map_err(|error| {
         let sentence = format!("no status in {}: {error}; is the node running?", folder.display());
-        CommandFailure(sentence, Exit::Data)
+        NodeCommandFailure(sentence, Exit::Data)
     })?;
     if json {
         let text = serde_json::to_string(&snapshot)
-            .map_err(|error| CommandFailure(error.to_string(), Exit::Software))?;
+            .map_err(|error| NodeCommandFailure(error.to_string(), Exit::Software))?;
         print(format_args!("{text}\n"))?;
     } else {
         print(&snapshot)?;
@@ -142,19 +143,20 @@ fn status(config: &NodeConfig, json: bool) -> Result<(), CommandFailure> {
     Ok(())
 }
 
-fn run(config: &NodeConfig) -> Result<(), CommandFailure> {
+fn run(config: &NodeConfig) -> Result<(), NodeCommandFailure> {
     log::init(&config.log);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|error| CommandFailure(format!("cannot start: {error}"), Exit::Software))?;
+        .map_err(|error| NodeCommandFailure(format!("cannot start: {error}"), Exit::Software))?;
     let models = config.node.state_folder.as_ref().map(|folder| folder.join("models"));
     let models = Arc::new(ModelCache::new(models, config.load_options()));
     let pool = Arc::new(TrainingPool::new(models, 1));
     let result = runtime.block_on(async {
         let (sender, stop) = watch::channel(false);
-        let mut terminate = signal(SignalKind::terminate())
-            .map_err(|error| CommandFailure(format!("cannot listen to signals: {error}"), Exit::Software))?;
+        let mut terminate = signal(SignalKind::terminate()).map_err(|error| {
+            NodeCommandFailure(format!("cannot listen to signals: {error}"), Exit::Software)
+        })?;
         tokio::spawn(async move {
             tokio::select! {
                 _ = terminate.recv() => {}
@@ -164,7 +166,7 @@ fn run(config: &NodeConfig) -> Result<(), CommandFailure> {
         });
         shell::run_as_service(config, pool, stop)
             .await
-            .map_err(|error| CommandFailure(error.to_string(), error.exit()))
+            .map_err(|error| NodeCommandFailure(error.to_string(), error.exit()))
     });
     // A source's thread may be waiting for its device; no data are lost by not waiting for it.
     runtime.shutdown_background();

@@ -20,7 +20,7 @@ use tokio::task::JoinHandle;
 // Each test binary uses its own part of it.
 #[allow(dead_code)]
 mod support;
-use support::coordinator::{Coordinator, SAMPLES_MAX as SAMPLES, train};
+use support::coordinator::{SAMPLES_MAX as SAMPLES, ScriptedCoordinator, train};
 use support::process::{NodeProcess, configure};
 
 const PER_ROUND: usize = 40;
@@ -42,7 +42,7 @@ fn start(config: &NodeConfig) -> (watch::Sender<bool>, JoinHandle<Result<(), Nod
     (sender, tokio::spawn(async move { shell::run(&config, pool, stop).await }))
 }
 
-/// What a node with these readings must answer: computed without any of the machinery between.
+/// The answer of a node with these readings, computed directly.
 fn expected(config: &NodeConfig, model: &Model, weights: &[f32], rounds: usize) -> (f32, Vec<f32>) {
     let SourceConfig::Household(settings) = &config.source else { panic!("another source") };
     let mut household = Household::new(settings.clone());
@@ -66,7 +66,7 @@ fn is_expected(update: &Update, expected: &(f32, Vec<f32>)) {
 #[tokio::test]
 async fn joins_gets_the_graph_and_answers_with_the_true_gradient() {
     let broker = Mosquitto::start();
-    let mut coordinator = Coordinator::connect(&broker);
+    let mut coordinator = ScriptedCoordinator::connect(&broker);
     let config = config(&broker, "");
     let (stop, node) = start(&config);
     let session = coordinator.welcome().await;
@@ -99,7 +99,7 @@ async fn joins_gets_the_graph_and_answers_with_the_true_gradient() {
 #[tokio::test]
 async fn labelled_rows_of_a_file_become_the_gradient_of_a_classifier() {
     let (broker, folder) = (Mosquitto::start(), tempfile::tempdir().unwrap());
-    let mut coordinator = Coordinator::connect(&broker).with_model(shipped::HFT_MLP);
+    let mut coordinator = ScriptedCoordinator::connect(&broker).with_model(shipped::HFT_MLP);
     let features = coordinator.model.input_shape()[1].unwrap();
     let row =
         |number: usize| (0..features).map(|at| ((number * 7 + at) % 11) as f32 / 11.0).collect::<Vec<_>>();
@@ -143,7 +143,7 @@ async fn labelled_rows_of_a_file_become_the_gradient_of_a_classifier() {
 async fn the_program_rounds_by_random_numbers_of_its_own() {
     let broker = Mosquitto::start();
     let folder = tempfile::tempdir().unwrap();
-    let mut coordinator = Coordinator::connect(&broker);
+    let mut coordinator = ScriptedCoordinator::connect(&broker);
     let config = config(&broker, "");
     let weights = coordinator.model.initial_weights();
     let order = Order::Train(Train { codec: CodecKind::Int8, ..train(1, &weights, true) });
@@ -169,7 +169,7 @@ async fn the_program_rounds_by_random_numbers_of_its_own() {
 #[tokio::test]
 async fn survives_the_broker_and_sends_its_update_once_more() {
     let mut broker = Mosquitto::start();
-    let mut coordinator = Coordinator::connect(&broker);
+    let mut coordinator = ScriptedCoordinator::connect(&broker);
     let config = config(&broker, "");
     let (stop, node) = start(&config);
     let session = coordinator.welcome().await;
@@ -195,7 +195,7 @@ async fn survives_the_broker_and_sends_its_update_once_more() {
 async fn a_crash_releases_the_will_and_a_restart_goes_on_with_what_was_saved() {
     let broker = Mosquitto::start();
     let folder = tempfile::tempdir().unwrap();
-    let mut coordinator = Coordinator::connect(&broker);
+    let mut coordinator = ScriptedCoordinator::connect(&broker);
     let config = config(&broker, &format!("state_folder = {:?}", folder.path()));
     let (_stop, node) = start(&config);
     let session = coordinator.welcome().await;

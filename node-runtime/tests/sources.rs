@@ -24,8 +24,8 @@ use tokio_modbus::server::Service;
 use tokio_modbus::server::tcp::{Server, accept_tcp_connection};
 use tokio_modbus::{ExceptionCode, Request, Response, SlaveRequest};
 
-fn readings(intake: InputBatch) -> Vec<Reading> {
-    match intake {
+fn readings(batch: InputBatch) -> Vec<Reading> {
+    match batch {
         InputBatch::Readings(readings) => readings,
         InputBatch::Rows(_) => panic!("rows"),
     }
@@ -42,9 +42,9 @@ fn wait_for(source: &mut dyn Source, count: usize) -> Vec<Reading> {
 
 /// Unit 7 has 230.25 as a float in the input registers 10 and 11, and −1234 with the low word first in the holding
 /// registers 20 and 21.
-struct Meter;
+struct ModbusMeter;
 
-impl Service for Meter {
+impl Service for ModbusMeter {
     type Request = SlaveRequest<'static>;
     type Response = Response;
     type Exception = ExceptionCode;
@@ -70,8 +70,9 @@ async fn a_meter_on_modbus_tcp() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
     tokio::spawn(async move {
-        let connect =
-            |stream, address| async move { accept_tcp_connection(stream, address, |_| Ok(Some(Meter))) };
+        let connect = |stream, address| async move {
+            accept_tcp_connection(stream, address, |_| Ok(Some(ModbusMeter)))
+        };
         Server::new(listener).serve(&connect, |error| panic!("{error}")).await
     });
     let settings = ModbusConfig {
@@ -144,7 +145,7 @@ fn speak(mut line: impl Write) {
     line.write_all(&telegram(3, "02.000")).unwrap();
 }
 
-fn heard(source: &mut P1) {
+fn received(source: &mut P1) {
     let seen: Vec<_> =
         wait_for(source, 3).iter().map(|reading| (reading.time_ms - NOON_MS, reading.value)).collect();
     assert_eq!(seen, [(0, 0.25), (2000, 1.75), (3000, 2.0)]);
@@ -165,7 +166,7 @@ fn p1_telegrams_on_a_serial_line() {
         speak(&line);
         line
     });
-    heard(&mut source);
+    received(&mut source);
     drop(speaker.join().unwrap());
 }
 
@@ -176,11 +177,11 @@ fn p1_telegrams_from_a_gateway() {
     let mut source = P1::open(P1Config { address, ..Default::default() }).unwrap();
     let (stream, _) = listener.accept().unwrap();
     let speaker = std::thread::spawn(move || speak(stream));
-    heard(&mut source);
+    received(&mut source);
     speaker.join().unwrap();
     let ended = loop {
         match source.read(1) {
-            Ok(intake) => assert!(intake.is_empty()),
+            Ok(batch) => assert!(batch.is_empty()),
             Err(error) => break error,
         }
     };
@@ -239,7 +240,7 @@ fn what_a_plug_publishes_on_mosquitto() {
     mosquitto.kill();
     let lost = loop {
         match source.read(1) {
-            Ok(intake) => assert!(intake.is_empty()),
+            Ok(batch) => assert!(batch.is_empty()),
             Err(error) => break error,
         }
     };

@@ -6,7 +6,7 @@ use evenhand_link::{Broker, Tls, TlsFiles};
 use evenhand_protocol::chunk;
 use evenhand_protocol::identity::NodeId;
 
-use super::section::{Check, section};
+use super::section::{SectionCheck, section};
 use super::{NodeConfig, NodeConfigError, secret};
 
 section! {
@@ -33,7 +33,7 @@ section! {
     }
 }
 
-impl Check for BrokerLinkConfig {
+impl SectionCheck for BrokerLinkConfig {
     fn check(&self, name: &str, whole: &NodeConfig) -> Result<(), NodeConfigError> {
         // Only the federation's broker knows the node by its name.
         self.check_as(name, (name == "broker").then_some(&whole.node.id))

@@ -2,7 +2,7 @@
 
 use evenhand_program::log::LogConfig;
 
-use super::section::{Check, ConfigKey, Keys, Shown};
+use super::section::{ConfigKey, Keys, SectionCheck, Shown};
 use super::{NodeConfig, NodeConfigError};
 
 impl Keys for LogConfig {
@@ -21,7 +21,7 @@ impl Keys for LogConfig {
     ];
 }
 
-impl Check for LogConfig {
+impl SectionCheck for LogConfig {
     fn check(&self, _name: &str, _whole: &NodeConfig) -> Result<(), NodeConfigError> {
         Ok(())
     }

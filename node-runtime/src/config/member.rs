@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use evenhand_protocol::identity::{FederationId, NodeId};
 
-use super::section::{Check, section};
+use super::section::{SectionCheck, section};
 use super::{NodeConfig, NodeConfigError, secret};
 
 section! {
@@ -34,7 +34,7 @@ section! {
     }
 }
 
-impl Check for MemberConfig {
+impl SectionCheck for MemberConfig {
     fn check(&self, name: &str, _whole: &NodeConfig) -> Result<(), NodeConfigError> {
         let tokens = [self.token.is_some(), self.token_file.is_some(), self.token_env.is_some()];
         if tokens.into_iter().filter(|given| *given).count() > 1 {

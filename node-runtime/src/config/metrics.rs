@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 
-use super::section::{Check, section};
+use super::section::{SectionCheck, section};
 use super::{NodeConfig, NodeConfigError};
 
 section! {
@@ -13,7 +13,7 @@ section! {
     }
 }
 
-impl Check for MetricsConfig {
+impl SectionCheck for MetricsConfig {
     fn check(&self, _name: &str, _whole: &NodeConfig) -> Result<(), NodeConfigError> {
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! The `[owner]` section: forecasts and standing on a broker at home.
 
-use super::section::{Check, section};
+use super::section::{SectionCheck, section};
 use super::{BrokerLinkConfig, NodeConfig, NodeConfigError};
 
 section! {
@@ -17,7 +17,7 @@ section! {
     }
 }
 
-impl Check for OwnerConfig {
+impl SectionCheck for OwnerConfig {
     fn check(&self, name: &str, whole: &NodeConfig) -> Result<(), NodeConfigError> {
         let OwnerConfig { topic, discovery_prefix, .. } = self;
         if topic.is_empty() || !rumqttc::valid_topic(topic) || !rumqttc::valid_topic(discovery_prefix) {

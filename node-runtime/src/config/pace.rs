@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::section::{Check, section};
+use super::section::{SectionCheck, section};
 use super::{NodeConfig, NodeConfigError};
 
 section! {
@@ -27,7 +27,7 @@ pub enum Pace {
     Rounds,
 }
 
-impl Check for PaceConfig {
+impl SectionCheck for PaceConfig {
     fn check(&self, name: &str, _whole: &NodeConfig) -> Result<(), NodeConfigError> {
         if self.readings_per_round == 0 {
             let sentence = format!("{name}.readings_per_round = 0; take at least one reading a round");

@@ -1,6 +1,6 @@
 //! The `[rows]` section: labelled rows instead of a series.
 
-use super::section::{Check, section};
+use super::section::{SectionCheck, section};
 use super::{NodeConfig, NodeConfigError};
 
 section! {
@@ -15,7 +15,7 @@ section! {
     }
 }
 
-impl Check for RowsConfig {
+impl SectionCheck for RowsConfig {
     fn check(&self, name: &str, _whole: &NodeConfig) -> Result<(), NodeConfigError> {
         let sentence = if self.shape.is_empty() || self.shape.contains(&0) {
             format!("{name}.shape = {:?}; name the length of every dimension of one row", self.shape)

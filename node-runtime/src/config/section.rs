@@ -54,12 +54,12 @@ pub(crate) enum Shown {
 }
 
 /// The check of a section declared by [`section!`].
-pub(crate) trait Check {
+pub(crate) trait SectionCheck {
     /// The first value that cannot be used, with the remedy; `name` is that of the section in the file `whole`.
     fn check(&self, name: &str, whole: &NodeConfig) -> Result<(), NodeConfigError>;
 }
 
-impl<K: Keys + Check> Section for K {
+impl<K: Keys + SectionCheck> Section for K {
     fn document(name: &str) -> String {
         let mut text = format!("[{name}]\n");
         document_keys::<K>(&mut text);
@@ -76,7 +76,7 @@ impl<K: Keys + Check> Section for K {
     }
 
     fn check(&self, name: &str, whole: &NodeConfig) -> Result<(), NodeConfigError> {
-        Check::check(self, name, whole)
+        SectionCheck::check(self, name, whole)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::section::{Check, section};
+use super::section::{SectionCheck, section};
 use super::{NodeConfig, NodeConfigError};
 
 section! {
@@ -40,7 +40,7 @@ pub enum MeterQuantity {
     Counter,
 }
 
-impl Check for SeriesConfig {
+impl SectionCheck for SeriesConfig {
     fn check(&self, name: &str, _whole: &NodeConfig) -> Result<(), NodeConfigError> {
         let span = self.lags.saturating_add(self.horizon);
         let sentence = match self {

@@ -481,8 +481,8 @@ proptest! {
                 prop_assert_eq!(job.weights.len(), PARAMETERS);
                 running = Some(job.id);
             }
-            let speaks = effects.iter().any(|effect| matches!(effect, NodeEffect::Publish { .. }));
-            prop_assert!(connected || !speaks);
+            let publishes = effects.iter().any(|effect| matches!(effect, NodeEffect::Publish { .. }));
+            prop_assert!(connected || !publishes);
             if restarted {
                 said.clear();
             }

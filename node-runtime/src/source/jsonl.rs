@@ -144,7 +144,7 @@ impl Pipe {
         Ok(Self { blocks: BackgroundReader::start("stdin", 4, read)?, lines: Lines::default() })
     }
 
-    /// The next line; waits for it only if told to.
+    /// The next line; with `wait`, up to the read timeout.
     fn next(&mut self, wait: bool) -> Result<Option<String>, SourceError> {
         loop {
             if let Some(line) = self.lines.next() {
@@ -169,8 +169,8 @@ mod tests {
     use std::fs::{self, OpenOptions};
     use std::io::Write;
 
-    fn values(intake: InputBatch) -> Vec<(i64, f64)> {
-        match intake {
+    fn values(batch: InputBatch) -> Vec<(i64, f64)> {
+        match batch {
             InputBatch::Readings(readings) => {
                 readings.iter().map(|reading| (reading.time_ms, reading.value)).collect()
             }
@@ -216,7 +216,7 @@ mod tests {
         let mut rest = Vec::new();
         let ended = loop {
             match source.read(9) {
-                Ok(intake) => rest.extend(values(intake)),
+                Ok(batch) => rest.extend(values(batch)),
                 Err(error) => break error,
             }
         };

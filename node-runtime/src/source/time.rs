@@ -1,8 +1,8 @@
-//! Times as people and programs write them.
+//! Formats of times.
 
 use serde::{Deserialize, Serialize};
 
-/// How a time is written.
+/// Format of a time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TimeFormat {

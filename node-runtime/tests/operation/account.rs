@@ -1,11 +1,11 @@
-//! What `evenhand-node status` tells the owner.
+//! The output of `evenhand-node status`.
 
 use std::process::Command;
 
 use evenhand_protocol::message::{Account, Why};
 
 use super::*;
-use crate::support::coordinator::Coordinator;
+use crate::support::coordinator::ScriptedCoordinator;
 
 fn status(folder: &Path, json: bool) -> String {
     let mut command = Command::new(PROGRAM);
@@ -21,7 +21,7 @@ fn status(folder: &Path, json: bool) -> String {
 #[tokio::test]
 async fn the_owner_sees_standing_probability_staleness_and_why() {
     let (broker, folder) = (Mosquitto::start(), tempfile::tempdir().unwrap());
-    let mut coordinator = Coordinator::connect(&broker);
+    let mut coordinator = ScriptedCoordinator::connect(&broker);
     let node = start(&broker, folder.path(), "", "");
     coordinator.welcome().await;
     let account = Account {

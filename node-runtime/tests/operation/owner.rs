@@ -1,4 +1,4 @@
-//! What Home Assistant finds on the owner's broker.
+//! Messages on the owner's broker, as Home Assistant reads them.
 
 use std::collections::BTreeMap;
 
@@ -7,36 +7,36 @@ use rumqttc::{AsyncClient, Event, EventLoop, Packet, QoS};
 use serde_json::Value;
 
 use super::*;
-use crate::support::coordinator::Coordinator;
+use crate::support::coordinator::ScriptedCoordinator;
 
 /// Somebody who listens to everything, as Home Assistant does.
-struct Listener {
+struct OwnerListener {
     _client: AsyncClient,
     events: EventLoop,
-    heard: BTreeMap<String, String>,
+    received: BTreeMap<String, String>,
 }
 
-impl Listener {
+impl OwnerListener {
     async fn connect(broker: &Mosquitto) -> Self {
         let mut options = rumqttc_options(&broker.broker(), None, "home-assistant").unwrap();
         options.set_max_packet_size(1 << 20, 1 << 20);
         let (client, events) = AsyncClient::new(options, 8);
         client.subscribe("homeassistant/#", QoS::AtLeastOnce).await.unwrap();
         client.subscribe("evenhand/owner/#", QoS::AtLeastOnce).await.unwrap();
-        Self { _client: client, events, heard: BTreeMap::new() }
+        Self { _client: client, events, received: BTreeMap::new() }
     }
 
     /// Listens until `enough`.
     async fn until(&mut self, enough: impl Fn(&BTreeMap<String, String>) -> bool) {
-        while !enough(&self.heard) {
+        while !enough(&self.received) {
             if let Event::Incoming(Packet::Publish(publish)) = self.events.poll().await.unwrap() {
-                self.heard.insert(publish.topic, String::from_utf8(publish.payload.to_vec()).unwrap());
+                self.received.insert(publish.topic, String::from_utf8(publish.payload.to_vec()).unwrap());
             }
         }
     }
 
-    fn state(heard: &BTreeMap<String, String>) -> Value {
-        heard
+    fn state(received: &BTreeMap<String, String>) -> Value {
+        received
             .get("evenhand/owner/town/m1/state")
             .map_or(Value::Null, |text| serde_json::from_str(text).unwrap())
     }
@@ -49,17 +49,18 @@ async fn home_assistant_discovers_the_node_and_its_forecasts_follow() {
     // The federation's broker and the one at home are two.
     let (broker, mut home) = (Mosquitto::start(), Mosquitto::start());
     let folder = tempfile::tempdir().unwrap();
-    let mut coordinator = Coordinator::connect(&broker);
+    let mut coordinator = ScriptedCoordinator::connect(&broker);
     let owner = format!("[owner]\nunit = \"kW\"\n[owner.broker]\nurl = \"{}\"\n", home.url());
     let node = start(&broker, folder.path(), "", &owner);
     coordinator.welcome().await;
 
-    let mut listener = Listener::connect(&home).await;
+    let mut listener = OwnerListener::connect(&home).await;
     listener
-        .until(|heard| heard.keys().filter(|topic| topic.starts_with("homeassistant/")).count() == 6)
+        .until(|received| received.keys().filter(|topic| topic.starts_with("homeassistant/")).count() == 6)
         .await;
     let mut unique = std::collections::BTreeSet::new();
-    for (topic, payload) in listener.heard.iter().filter(|(topic, _)| topic.starts_with("homeassistant/")) {
+    for (topic, payload) in listener.received.iter().filter(|(topic, _)| topic.starts_with("homeassistant/"))
+    {
         let sensor: Value = serde_json::from_str(payload).unwrap();
         assert!(topic.starts_with("homeassistant/sensor/evenhand_town_m1/") && topic.ends_with("/config"));
         assert!(unique.insert(sensor["unique_id"].as_str().unwrap().to_owned()), "{payload}");
@@ -68,28 +69,33 @@ async fn home_assistant_discovers_the_node_and_its_forecasts_follow() {
         assert_eq!(sensor["device"]["identifiers"][0], "evenhand_town_m1");
     }
     let forecast: Value =
-        serde_json::from_str(&listener.heard["homeassistant/sensor/evenhand_town_m1/forecast/config"])
+        serde_json::from_str(&listener.received["homeassistant/sensor/evenhand_town_m1/forecast/config"])
             .unwrap();
     assert_eq!(
         (&forecast["unit_of_measurement"], &forecast["value_template"]),
         (&"kW".into(), &"{{ value_json.forecast }}".into())
     );
-    listener.until(|heard| heard.get(AVAILABILITY).is_some_and(|text| text == "online")).await;
+    listener.until(|received| received.get(AVAILABILITY).is_some_and(|text| text == "online")).await;
 
     let weights = coordinator.model.initial_weights();
     coordinator.train(1, &weights, true).await;
-    listener.until(|heard| Listener::state(heard)["forecast"].is_f64()).await;
-    assert!(Listener::state(&listener.heard)["forecast_for"].as_str().unwrap().starts_with("2024-01-01T10:"));
+    listener.until(|received| OwnerListener::state(received)["forecast"].is_f64()).await;
+    assert!(
+        OwnerListener::state(&listener.received)["forecast_for"]
+            .as_str()
+            .unwrap()
+            .starts_with("2024-01-01T10:")
+    );
     coordinator.train(2, &weights, false).await;
-    listener.until(|heard| Listener::state(heard)["mean_absolute_error"].is_f64()).await;
+    listener.until(|received| OwnerListener::state(received)["mean_absolute_error"].is_f64()).await;
 
-    // The broker at home forgets everything; it is told again.
+    // The broker at home loses everything; it is published again.
     home.kill();
     home.restart();
-    let mut again = Listener::connect(&home).await;
-    again.until(|heard| heard.len() == 8 && Listener::state(heard)["round"] == 2).await;
+    let mut again = OwnerListener::connect(&home).await;
+    again.until(|received| received.len() == 8 && OwnerListener::state(received)["round"] == 2).await;
 
     node.terminate();
-    again.until(|heard| heard[AVAILABILITY] == "offline").await;
+    again.until(|received| received[AVAILABILITY] == "offline").await;
     assert!(node.wait().0.success());
 }

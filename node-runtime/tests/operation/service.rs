@@ -1,4 +1,4 @@
-//! What systemd, Prometheus and collectors of logs expect of a service.
+//! The node as a service: systemd, Prometheus, logs.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -7,12 +7,12 @@ use std::os::unix::net::UnixDatagram;
 use evenhand_link::testing::free_port;
 
 use super::*;
-use crate::support::coordinator::Coordinator;
+use crate::support::coordinator::ScriptedCoordinator;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn sigterm_finishes_the_publish_and_leaves() {
     let (broker, folder) = (Mosquitto::start(), tempfile::tempdir().unwrap());
-    let mut coordinator = Coordinator::connect(&broker);
+    let mut coordinator = ScriptedCoordinator::connect(&broker);
     let node = start(&broker, folder.path(), "", "[log]\nlevel = \"debug\"\n");
     let session = coordinator.welcome().await;
     let weights = coordinator.model.initial_weights();
@@ -37,7 +37,7 @@ fn systemd_is_told_that_the_node_is_ready_lives_and_stops() {
     let (broker, folder) = (Mosquitto::start(), tempfile::tempdir().unwrap());
     let path = folder.path().join("notify");
     let manager = UnixDatagram::bind(&path).unwrap();
-    let hear = || {
+    let receive = || {
         let mut buffer = [0; 256];
         let count = manager.recv(&mut buffer).unwrap();
         String::from_utf8(buffer[..count].to_vec()).unwrap()
@@ -45,12 +45,12 @@ fn systemd_is_told_that_the_node_is_ready_lives_and_stops() {
     let config = configure(folder.path(), &configuration(&broker, folder.path(), "", ""));
     let environment = [("NOTIFY_SOCKET", path.to_str().unwrap()), ("WATCHDOG_USEC", "100000")];
     let node = NodeProcess::start(PROGRAM, &config, &environment);
-    assert!(hear().starts_with("READY=1\n"));
+    assert!(receive().starts_with("READY=1\n"));
     for _ in 0..5 {
-        assert_eq!(hear(), "WATCHDOG=1");
+        assert_eq!(receive(), "WATCHDOG=1");
     }
     node.terminate();
-    while hear() != "STOPPING=1" {}
+    while receive() != "STOPPING=1" {}
     assert!(node.wait().0.success());
 }
 
@@ -65,7 +65,7 @@ fn scrape(port: u16, path: &str) -> Option<String> {
 #[tokio::test]
 async fn prometheus_sees_how_the_node_is_doing() {
     let (broker, folder) = (Mosquitto::start(), tempfile::tempdir().unwrap());
-    let mut coordinator = Coordinator::connect(&broker);
+    let mut coordinator = ScriptedCoordinator::connect(&broker);
     let port = free_port();
     let node = start(&broker, folder.path(), "", &format!("[metrics]\nlisten = \"127.0.0.1:{port}\"\n"));
     coordinator.welcome().await;

@@ -1,4 +1,4 @@
-//! What goes wrong over the years: each is survived, and said once.
+//! Faults of devices, disks, clocks and brokers: each is survived, and logged once.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -16,7 +16,7 @@ use evenhand_protocol::topic::{self, Channel};
 use rumqttc::{Client, Event, Packet, QoS};
 
 use super::*;
-use crate::support::coordinator::{Coordinator, train};
+use crate::support::coordinator::{ScriptedCoordinator, train};
 
 /// Publishes `payload` so often, as a client of its own; all are with the broker when this returns.
 fn publish(broker: &Mosquitto, topic: &str, payload: &[u8], times: usize) {
@@ -48,7 +48,7 @@ fn count(log: &[String], text: &str) -> usize {
 #[tokio::test]
 async fn a_coordinator_of_another_version() {
     let (broker, folder) = (Mosquitto::start(), tempfile::tempdir().unwrap());
-    let mut coordinator = Coordinator::connect(&broker);
+    let mut coordinator = ScriptedCoordinator::connect(&broker);
     let node = start(&broker, folder.path(), "", "");
     coordinator.welcome().await;
     let manifest = Message::Manifest(Manifest {
@@ -74,7 +74,7 @@ async fn a_coordinator_of_another_version() {
 async fn a_model_that_does_not_fit() {
     for limit in ["parameters_max = 100", "memory_bytes_max = 20000"] {
         let (broker, folder) = (Mosquitto::start(), tempfile::tempdir().unwrap());
-        let mut coordinator = Coordinator::connect(&broker);
+        let mut coordinator = ScriptedCoordinator::connect(&broker);
         let node = start(&broker, folder.path(), limit, "");
         coordinator.welcome().await;
         for round in 1..=3 {
@@ -90,7 +90,7 @@ async fn a_model_that_does_not_fit() {
 #[tokio::test]
 async fn a_model_that_is_too_long_to_be_read() {
     let (broker, folder) = (Mosquitto::start(), tempfile::tempdir().unwrap());
-    let mut coordinator = Coordinator::connect(&broker);
+    let mut coordinator = ScriptedCoordinator::connect(&broker);
     let node = start(&broker, folder.path(), "parameters_max = 5000", "");
     coordinator.welcome().await;
     for round in 1..=2 {
@@ -107,7 +107,7 @@ async fn a_model_that_is_too_long_to_be_read() {
 #[tokio::test]
 async fn a_batch_that_does_not_fit() {
     let (broker, folder) = (Mosquitto::start(), tempfile::tempdir().unwrap());
-    let mut coordinator = Coordinator::connect(&broker);
+    let mut coordinator = ScriptedCoordinator::connect(&broker);
     // Enough for the model itself, not for what it computes from a batch.
     let text = configuration(&broker, folder.path(), "memory_bytes_max = 60000", "");
     let config = configure(folder.path(), &text.replace("lags = 8", "lags = 64"));
@@ -125,7 +125,7 @@ async fn a_batch_that_does_not_fit() {
 #[tokio::test]
 async fn a_training_that_would_never_end() {
     let (broker, folder) = (Mosquitto::start(), tempfile::tempdir().unwrap());
-    let mut coordinator = Coordinator::connect(&broker);
+    let mut coordinator = ScriptedCoordinator::connect(&broker);
     let node = start(&broker, folder.path(), "", "");
     coordinator.welcome().await;
     let weights = coordinator.model.initial_weights();
@@ -144,7 +144,7 @@ async fn a_training_that_would_never_end() {
 #[tokio::test]
 async fn a_broker_that_comes_and_goes() {
     let (mut broker, folder) = (Mosquitto::start(), tempfile::tempdir().unwrap());
-    let mut coordinator = Coordinator::connect(&broker);
+    let mut coordinator = ScriptedCoordinator::connect(&broker);
     let node = start(&broker, folder.path(), "", "");
     let session = coordinator.welcome().await;
     for _ in 0..2 {
@@ -156,7 +156,7 @@ async fn a_broker_that_comes_and_goes() {
     assert_eq!(count(&log, "disconnected from broker"), 2, "once for each time: {log:?}");
 }
 
-/// What a node that ended said of itself.
+/// The status of a node that has ended.
 fn report(folder: &Path) -> StatusSnapshot {
     StatusSnapshot::read(&folder.join("state")).unwrap()
 }
@@ -257,7 +257,7 @@ fn a_full_disk() {
     assert_eq!(report(folder.path()).readings.accepted, 14, "nothing was lost, nothing counted twice");
 }
 
-/// A node that hears readings with their time on `meter/power`.
+/// A node that receives readings with their time on `meter/power`.
 fn listener(broker: &Mosquitto, folder: &Path) -> NodeProcess {
     let text = format!(
         "[node]\nid = \"m1\"\nfederation = \"town\"\nstate_folder = {:?}\n[broker]\nurl = \"{}\"\n\

@@ -7,7 +7,7 @@ use evenhand_link::{LinkOptions, Tls, TlsFiles};
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 
 use super::*;
-use crate::support::coordinator::Coordinator;
+use crate::support::coordinator::ScriptedCoordinator;
 
 fn certificate(folder: &Path, name: &str, host: &str, issuer: &Issuer<'static, KeyPair>) {
     let key = KeyPair::generate().unwrap();
@@ -48,7 +48,7 @@ async fn a_node_proves_who_it_is_by_certificate_and_password() {
         certificate: Some(file("coordinator.pem")),
         key: Some(file("coordinator.key")),
     };
-    let mut coordinator = Coordinator::connect_with(LinkOptions {
+    let mut coordinator = ScriptedCoordinator::connect_with(LinkOptions {
         tls: Some(Tls::load(&files).unwrap()),
         ..LinkOptions::new(broker.broker().with_credentials("coordinator", "s3cret"), "coordinator")
     });

@@ -14,8 +14,8 @@ use evenhand_protocol::topic::{self, Channel};
 /// Samples that enter a batch at most.
 pub(crate) const SAMPLES_MAX: u32 = 16;
 
-/// Says what a coordinator would, and hears what the node answers.
-pub(crate) struct Coordinator {
+/// Sends orders as a coordinator would, and receives the answers of the node.
+pub(crate) struct ScriptedCoordinator {
     pub(crate) federation: FederationId,
     pub(crate) node: NodeId,
     pub(crate) model: Model,
@@ -24,7 +24,7 @@ pub(crate) struct Coordinator {
     events: Events,
 }
 
-impl Coordinator {
+impl ScriptedCoordinator {
     pub(crate) fn connect(broker: &Mosquitto) -> Self {
         Self::connect_with(LinkOptions::new(broker.broker(), "coordinator"))
     }
@@ -78,7 +78,7 @@ impl Coordinator {
     }
 
     /// The next message from the node that `wanted` accepts.
-    pub(crate) async fn hear<T>(&mut self, mut wanted: impl FnMut(Message) -> Option<T>) -> T {
+    pub(crate) async fn receive<T>(&mut self, mut wanted: impl FnMut(Message) -> Option<T>) -> T {
         loop {
             match self.events.next().await.expect("the link is open") {
                 LinkEvent::Message { topic, message, .. } => {
@@ -97,7 +97,7 @@ impl Coordinator {
     }
 
     pub(crate) async fn birth(&mut self) -> (u64, Birth) {
-        self.hear(|message| match message {
+        self.receive(|message| match message {
             Message::Status(Status { session, life: Life::Born(birth) }) => Some((session, birth)),
             _ => None,
         })
@@ -105,7 +105,7 @@ impl Coordinator {
     }
 
     pub(crate) async fn death(&mut self) -> u64 {
-        self.hear(|message| match message {
+        self.receive(|message| match message {
             Message::Status(Status { session, life: Life::Dead }) => Some(session),
             _ => None,
         })
@@ -113,7 +113,7 @@ impl Coordinator {
     }
 
     pub(crate) async fn answer(&mut self) -> Answer {
-        self.hear(|message| match message {
+        self.receive(|message| match message {
             Message::Answer(answer) => Some(answer),
             _ => None,
         })

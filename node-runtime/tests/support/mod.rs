@@ -1,4 +1,4 @@
-//! What tests of a whole node share.
+//! A scripted coordinator and node processes.
 
 pub(crate) mod coordinator;
 pub(crate) mod process;

@@ -6,7 +6,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::{self, JoinHandle};
 
-/// A node that runs until it is told to end, killed at the latest when this is dropped.
+/// A node process, killed at the latest when this is dropped.
 pub(crate) struct NodeProcess {
     child: Child,
     log: Arc<Log>,
@@ -54,7 +54,7 @@ impl NodeProcess {
         }
     }
 
-    /// How many lines of the log contain `text` so far.
+    /// Number of log lines so far that contain `text`.
     pub(crate) fn said(&self, text: &str) -> usize {
         self.log.lines.lock().unwrap().0.iter().filter(|line| line.contains(text)).count()
     }
