@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use evenhand_link::testing::{Mosquitto, free_port};
 use evenhand_protocol::message::{Answer, Life, Message, Status, Update};
-use support::coordinator::Coordinator;
+use support::coordinator::ScriptedCoordinator;
 use support::process::{NodeProcess, configure};
 
 const READINGS: u64 = 7 * 24 * 4;
@@ -99,9 +99,9 @@ impl Counted {
 }
 
 /// Listens until the update of `round` is there; who is born meanwhile is asked again, as a coordinator does.
-async fn hear_update(coordinator: &mut Coordinator, round: u32, weights: &[f32], counted: &mut Counted) {
+async fn hear_update(coordinator: &mut ScriptedCoordinator, round: u32, weights: &[f32], counted: &mut Counted) {
     while !counted.updates.contains_key(&round) {
-        let message = coordinator.hear(Some).await;
+        let message = coordinator.receive(Some).await;
         match message {
             Message::Status(Status { life: Life::Born(_), .. })
             | Message::Answer(Answer::NeedWeights { .. }) => coordinator.train(round, weights, true).await,
@@ -117,7 +117,7 @@ async fn hear_update(coordinator: &mut Coordinator, round: u32, weights: &[f32],
 async fn a_week_of_crashes_loses_no_reading_and_counts_none_twice() {
     let folder = tempfile::tempdir().unwrap();
     let mut broker = Mosquitto::start();
-    let mut coordinator = Coordinator::connect(&broker);
+    let mut coordinator = ScriptedCoordinator::connect(&broker);
     let mut meter = Meter::start(&folder.path().join("load.csv"));
     let metrics = free_port();
     let text = format!(
@@ -149,7 +149,7 @@ async fn a_week_of_crashes_loses_no_reading_and_counts_none_twice() {
             broker.kill();
             broker.restart();
             // At once, instead of waiting ever longer for a broker that dies so often.
-            coordinator = Coordinator::connect(&broker);
+            coordinator = ScriptedCoordinator::connect(&broker);
         } else {
             house.kill();
             house.start();
