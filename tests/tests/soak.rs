@@ -99,7 +99,12 @@ impl Counted {
 }
 
 /// Listens until the update of `round` is there; who is born meanwhile is asked again, as a coordinator does.
-async fn hear_update(coordinator: &mut ScriptedCoordinator, round: u32, weights: &[f32], counted: &mut Counted) {
+async fn hear_update(
+    coordinator: &mut ScriptedCoordinator,
+    round: u32,
+    weights: &[f32],
+    counted: &mut Counted,
+) {
     while !counted.updates.contains_key(&round) {
         let message = coordinator.receive(Some).await;
         match message {
