@@ -1,4 +1,4 @@
-//! What a round's contributions cost: `cargo bench -p evenhand-fairness`, and side by side with
+//! The cost of a round's contributions: `cargo bench -p evenhand-fairness`, and side by side with
 //! OpenBLAS in the same run by adding `--features openblas`.
 
 use divan::{Bencher, black_box, counter::BytesCount};

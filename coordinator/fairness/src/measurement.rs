@@ -75,12 +75,12 @@ impl Measurement {
         Ok(contributions)
     }
 
-    /// Whether every round has to be measured, also one whose contributions nobody needs, to keep the state current.
+    /// True if every round has to be measured, also one whose contributions are not used, to keep the state current.
     pub fn is_stateful(&self) -> bool {
         self.state.is_stateful()
     }
 
-    /// Whether the state belongs to the configured utility and to a model of so many parameters.
+    /// True if the state belongs to the configured utility and to a model of so many parameters.
     pub fn fits(&self, dimension: usize) -> bool {
         self.state.is_of(self.config.utility) && self.state.fits(dimension)
     }

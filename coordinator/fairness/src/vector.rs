@@ -9,7 +9,7 @@ use std::ops::Range;
 const SPAN_MAX: usize = 4096;
 /// The same for many nodes: shorter runs would not be read at full speed.
 const SPAN_MIN: usize = 512;
-/// What the spans of all nodes should take together, in values.
+/// The size of the spans of all nodes together, in values.
 const CACHED: usize = 1 << 17;
 
 /// ⟨Δθᵢ, g_N⟩ of every node.
@@ -123,7 +123,7 @@ pub(super) fn dot(whole: &[f64], update: &[f32]) -> f64 {
     sums.iter().sum::<f64>() + rest
 }
 
-/// Whether updates of total square `mass` have a sum that single precision cannot distinguish from zero.
+/// True if updates of total square `mass` have a sum that single precision cannot distinguish from zero.
 pub(super) fn vanishes(square: f64, mass: f64) -> bool {
     square <= f64::from(f32::EPSILON) * mass
 }

@@ -40,7 +40,7 @@ impl Tiles {
 
 /// ⟨Δθᵢ, Δθⱼ⟩ for j ≤ i.
 ///
-/// How the sums are grouped depends on the shape of the problem only, so the result is the same to
+/// The grouping of the sums depends on the shape of the problem only, so the result is the same to
 /// the last bit on any number of cores. The groups' partial sums together take at most a quarter of
 /// the memory of the updates.
 pub(super) fn lower_triangle(updates: &[&[f32]]) -> Tiles {

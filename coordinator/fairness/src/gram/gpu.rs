@@ -73,7 +73,7 @@ fn wait<T>(future: impl Future<Output = T>) -> T {
     }
 }
 
-/// What the driver calls the device.
+/// The name that the driver gives the device.
 pub(super) fn name() -> Result<&'static str, FairnessError> {
     Ok(&gpu()?.name)
 }

@@ -17,7 +17,7 @@ pub struct StopVerdict {
     pub trend_p_value: Option<f64>,
     /// The widest confidence half-width of a standing (calibrated rule only).
     pub half_width: Option<f64>,
-    /// Whether exploring ends.
+    /// True if exploring ends.
     pub stop: bool,
     /// The columns that were tested.
     pub tested: Vec<usize>,

@@ -49,7 +49,7 @@ pub(super) fn gram_game(round: &RoundUpdates<'_>) -> Result<game::CosineGame, Fa
 /// product of the matrix is computed that much faster than a player joins without it.
 const PRODUCTS_A_STEP: usize = 32;
 
-/// Whether so many nodes are valued faster without a Gram matrix: samples × N passes over an update grow
+/// True if so many nodes are valued faster without a Gram matrix: samples × N passes over an update grow
 /// with N, the matrix with its square.
 fn streams(nodes: usize, config: &ContributionConfig) -> bool {
     config.estimator == Estimator::Permutation

@@ -64,17 +64,17 @@ trait MeasureRound {
         rng: &mut ChaCha8Rng,
     ) -> Result<Contributions, FairnessError>;
 
-    /// Whether the Shapley values are found by the configured estimator.
+    /// True if the Shapley values are found by the configured estimator.
     fn needs_estimator(&self) -> bool {
         false
     }
 
-    /// Whether a round depends on the rounds before.
+    /// True if a round depends on the rounds before.
     fn is_stateful(&self) -> bool {
         false
     }
 
-    /// Whether the state is one of a model of so many parameters.
+    /// True if the state is one of a model of so many parameters.
     fn fits(&self, _dimension: usize) -> bool {
         true
     }
@@ -87,7 +87,7 @@ impl fmt::Display for Utility {
 }
 
 impl Utility {
-    /// Whether its Shapley values are found by the configured [`Estimator`](super::Estimator).
+    /// True if its Shapley values are found by the configured [`Estimator`](super::Estimator).
     pub fn needs_estimator(self) -> bool {
         UtilityState::initial(self).get().needs_estimator()
     }

@@ -18,7 +18,7 @@ mod stop;
 /// The devices that the suite runs on. With the feature `gpu` a GPU has to be there, be it one in software.
 const DEVICES: &[Device] = if cfg!(feature = "gpu") { &[Device::Cpu, Device::Gpu] } else { &[Device::Cpu] };
 
-/// Whether two figures agree to a relative tolerance.
+/// True if two figures agree to a relative tolerance.
 fn close(a: f64, b: f64, tolerance: f64) -> bool {
     a == b || (a - b).abs() <= tolerance * a.abs().max(b.abs())
 }

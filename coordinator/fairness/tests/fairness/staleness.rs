@@ -49,7 +49,7 @@ impl StalenessTracker {
         self.nodes.iter().map(|node| node.longest).collect()
     }
 
-    /// How often each node was drawn.
+    /// The draws of each node.
     pub(crate) fn draws(&self) -> Vec<u64> {
         self.nodes.iter().map(|node| node.draws).collect()
     }
