@@ -203,7 +203,7 @@ impl fmt::Display for StatusSnapshot {
             Some(account) => {
                 writeln!(f, "account      after round {}", account.round)?;
                 writeln!(f, "  standing   {:.4} ± {:.4}", account.standing, account.standing_error)?;
-                writeln!(f, "  probability {:.2} % in each draw", 100.0 * account.sampling_probability)?;
+                writeln!(f, "  sampling   {:.2} % in each draw", 100.0 * account.sampling_probability)?;
                 let last = account.last_drawn.map_or("never".into(), |round| format!("in round {round}"));
                 writeln!(f, "  drawn      {} times, last {last}", account.drawn)?;
                 writeln!(f, "  staleness  {} rounds", account.staleness)?;
