@@ -65,6 +65,7 @@ macro_rules! sources {
             }
 
             /// The sections of all kinds as `print-config` shows them: the first in effect, the others commented.
+            #[allow(clippy::vec_init_then_push, reason = "a kind that is not built has no element")]
             fn documents(name: &str) -> Vec<String> {
                 let mut documents = Vec::new();
                 $(
