@@ -1,10 +1,10 @@
-//! The coordinator of an Evenhand federation: contributions, stop rule, incentives.
+//! The coordinator of an Evenhand federation: the program around the state machine of `evenhand-federation`.
 //!
-//! | module | what |
+//! | module | content |
 //! |---|---|
-//! | [`shell`] | link and timers around the state machine |
+//! | [`shell`] | the run loop: link, timers and persistence around the state machine |
 //! | [`store`] | the federation on disk: state, round log, audit |
-//! | [`control`] | how an operator steers a running coordinator |
+//! | [`control`] | the operator's control socket |
 //! | [`view`] | what is shown of a federation: a pure read model |
 //! | [`dashboard`] | the view over HTTP: page, JSON, metrics |
 //! | [`config`] | the configuration file |

@@ -1,4 +1,4 @@
-//! How a node proves its name: by a password that follows from one secret and that name.
+//! Passwords of nodes, derived from one secret and their names.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -11,33 +11,33 @@ use sha2::Sha256;
 /// A shorter secret could be guessed from one password.
 const CHARACTERS_MIN: usize = 32;
 
-/// What the passwords of all nodes follow from: whoever knows it can be any of them.
+/// The secret that the passwords of all nodes are derived from; its owner can connect as any of them.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
-/// Why a file holds no secret.
+/// The reason why a file holds no secret.
 #[derive(Debug, thiserror::Error)]
 pub enum SecretError {
     /// It cannot be read.
     #[error("cannot read {}: {source}; make it with openssl rand -hex 32", path.display())]
     Read {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The cause.
         source: std::io::Error,
     },
     /// It could be guessed.
     #[error("{} holds {found} characters; write at least {CHARACTERS_MIN} (openssl rand -hex 32)", path.display())]
     Short {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// As found.
+        /// Its length.
         found: usize,
     },
 }
 
 impl Secret {
-    /// Reads it from a file; white space around it does not count.
+    /// The secret in a file, without white space around it.
     pub fn read(path: &Path) -> Result<Self, SecretError> {
         let text = std::fs::read_to_string(path)
             .map_err(|source| SecretError::Read { path: path.to_owned(), source })?;
@@ -48,7 +48,7 @@ impl Secret {
         }
     }
 
-    /// The password of a node. It tells nothing about the secret, nor about any other password.
+    /// The password of a node. It reveals nothing about the secret or about other passwords.
     pub fn password(&self, federation: &FederationId, node: &NodeId) -> String {
         hmac(self.0.as_bytes(), format!("{PREFIX}/{federation}/node/{node}").as_bytes()).to_string()
     }
@@ -74,7 +74,7 @@ mod tests {
 
     /// Cases 1, 2 and 6 of RFC 4231.
     #[test]
-    fn the_published_cases_hold() {
+    fn the_published_test_vectors_hold() {
         for (key, message, expected) in [
             (
                 &[0x0b; 20][..],

@@ -15,7 +15,7 @@ pub struct FederationStatus {
     pub process: Option<u32>,
     /// Its phase.
     pub phase: String,
-    /// Why it failed, if it did.
+    /// The cause of its failure, if it has failed.
     pub failure: Option<String>,
     /// The round that is open, or the last one.
     pub round: u32,

@@ -56,7 +56,7 @@ impl CoordinatorHandle {
         self.publisher.traffic()
     }
 
-    /// True while the link to the broker stands.
+    /// True while the broker is connected.
     pub fn is_connected(&self) -> bool {
         self.publisher.connected()
     }

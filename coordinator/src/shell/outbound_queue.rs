@@ -17,7 +17,7 @@ pub(super) struct OutboundQueue {
     waiting: BTreeMap<OutboundKey, Effect>,
 }
 
-/// The recipient, or everybody, and the kind of message.
+/// The recipient, or all nodes, and the kind of message.
 type OutboundKey = (Option<NodeId>, OutboundKind);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -420,10 +420,10 @@ async fn repeated_requests_are_rate_limited() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_unknown_broker_is_one_clear_sentence() {
-    let nobody = Broker::parse(&format!("mqtt://127.0.0.1:{}", free_port())).unwrap();
+    let unreachable = Broker::parse(&format!("mqtt://127.0.0.1:{}", free_port())).unwrap();
     let connection = ConnectionOptions {
         connect_timeout: std::time::Duration::from_millis(200),
-        ..ConnectionOptions::new(nobody)
+        ..ConnectionOptions::new(unreachable)
     };
     let error = Coordinator::connect(connection, federation(settings(1))).await.err().unwrap();
     assert!(error.to_string().starts_with("cannot reach broker 127.0.0.1:"), "{error}");
