@@ -1,7 +1,10 @@
 //! The convention of configuration files, which are TOML.
 //!
-//! Unknown keys are errors that name the key, its section and the nearest known key. The commented default file is compiled
-//! into the program, printed by `print-config` and parsed in tests: lines with `##` explain, lines with `#` show a default.
+//! Unknown keys are errors that name the key, its section and the nearest known key. The commented default file is printed by
+//! `print-config` and parsed in tests: lines with `##` explain, lines with `#` show a default. [`document`] assembles it from the
+//! types of the sections.
+
+pub mod document;
 
 use serde::de::DeserializeOwned;
 use serde_path_to_error::{Path, Segment};

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use evenhand_broker::COORDINATOR;
-use evenhand_coordinator::config::{BrokerChoice, Config};
+use evenhand_coordinator::config::{BrokerChoice, CoordinatorConfig};
 use evenhand_coordinator::shell::ConnectionOptions;
 use evenhand_fleet::sim::fleet::HouseholdFleet;
 use evenhand_link::testing::Mosquitto;
@@ -152,7 +152,7 @@ async fn nobody_is_thrown_out(connection: &ConnectionOptions, options: &LinkOpti
 fn configured(broker: &Mosquitto) -> ConnectionOptions {
     let password = broker.folder().join(COORDINATOR);
     let text = format!("[broker]\nurl = {:?}\npassword_file = {password:?}\n", broker.url());
-    match Config::parse(&text).unwrap().broker().unwrap() {
+    match CoordinatorConfig::parse(&text).unwrap().broker().unwrap() {
         BrokerChoice::External { broker, .. } => ConnectionOptions::new(broker),
         BrokerChoice::Embedded { .. } => panic!("another broker is meant"),
     }

@@ -33,17 +33,19 @@ impl Weighting {
 pub struct ContributionConfig {
     /// The value of a coalition.
     pub utility: Utility,
-    /// The estimator of the Shapley values, for utilities without a closed form.
+    /// The estimator of the Shapley values, for utilities without a closed form; "exact" is for federation.nodes_max up to 20.
     pub estimator: Estimator,
     /// Samples to take; with `standard_error`, at most so many.
     pub samples: usize,
-    /// Stop sampling once no value's standard error exceeds this.
+    /// Stop sampling once no value's standard error exceeds this; without it, all samples are taken.
+    ///
+    /// Example: `standard_error = 0.001`
     pub standard_error: Option<f64>,
     /// The power of the weights in coalitions.
     pub weighting: Weighting,
-    /// The processor that builds the Gram matrix, for utilities that need it.
+    /// The processor that builds the Gram matrix, for utilities that need it; "gpu" needs a build with that feature.
     pub device: Device,
-    /// κ: the share of the direction that is carried to the next round, for [`Utility::Direction`].
+    /// κ: the share of the direction that is carried to the next round, for the utility "direction".
     pub direction_decay: f64,
 }
 
@@ -62,6 +64,9 @@ impl Default for ContributionConfig {
 }
 
 impl ContributionConfig {
+    /// This file, whose doc comments explain the keys in `print-config`.
+    pub const SOURCE: &str = include_str!("config.rs");
+
     /// Checks every value's range.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! How nodes are reached: which broker, and with what rights.
+//! `[broker]`: the broker, and the permissions on it.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -7,32 +7,46 @@ use evenhand_link::{Broker, Tls, TlsFiles};
 use evenhand_protocol::identity::{FederationId, NodeId};
 use serde::{Deserialize, Serialize};
 
-use super::ConfigError;
+use super::CoordinatorConfigError;
 use evenhand_broker::{Access, COORDINATOR, Secret};
 
-/// How nodes are reached.
+/// The broker between coordinator and nodes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct BrokerConfig {
-    /// `embedded`, or the address of another broker.
+    /// "embedded", or mqtt://HOST[:PORT], or mqtts://… for TLS; the members of a cluster as HOST:PORT,HOST:PORT,….
     pub url: String,
-    /// Where the embedded one listens.
+    /// The address of the embedded broker. With 0.0.0.0:1883 other machines can connect: nodes must then prove their names,
+    /// see secret_file. It has no TLS: anybody who can read the traffic of that network sees passwords and models.
     pub listen: SocketAddr,
-    /// Who may do what on it.
+    /// Permissions on the embedded broker: "per-node" restricts a node to the topics under its own name; "open" permits
+    /// everything, on this machine only.
     pub access: AccessConfig,
-    /// What the nodes' passwords on it follow from; without it, their names are believed.
+    /// A file (openssl rand -hex 32) from which the nodes' passwords on the embedded broker are derived;
+    /// `evenhand-coordinator password` prints them. Without it names are not verified, so that anybody who can connect can be
+    /// any node; for other machines it is required.
+    ///
+    /// Example: `secret_file = "broker.secret"`
     pub secret_file: Option<PathBuf>,
-    /// Our name towards another broker that asks for a password.
+    /// On an external broker: the coordinator's user name.
     pub username: String,
-    /// A file whose content is that password.
+    /// On an external broker: a file with the password.
+    ///
+    /// Example: `password_file = "broker.password"`
     pub password_file: Option<PathBuf>,
-    /// With `mqtts://`: whose certificates to trust, instead of the system's.
+    /// With mqtts://: the certificate authorities to trust, instead of the system's.
+    ///
+    /// Example: `ca_file = "ca.pem"`
     pub ca_file: Option<PathBuf>,
-    /// With `mqtts://`: our own certificate.
+    /// With mqtts://: the coordinator's certificate.
+    ///
+    /// Example: `certificate_file = "coordinator.pem"`
     pub certificate_file: Option<PathBuf>,
-    /// And its key.
+    /// With mqtts://: the certificate's key.
+    ///
+    /// Example: `key_file = "coordinator.key"`
     pub key_file: Option<PathBuf>,
-    /// The largest MQTT payload to send.
+    /// The largest MQTT payload to send; the strictest of the large brokers refuses 128 KiB.
     pub payload_bytes_max: usize,
 }
 
@@ -53,48 +67,50 @@ impl Default for BrokerConfig {
     }
 }
 
-/// What `broker.url` says if the coordinator brings its own.
+/// The URL of the embedded broker.
 const EMBEDDED: &str = "embedded";
 
-/// Who may do what on the embedded broker.
+/// Permissions on the embedded broker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AccessConfig {
-    /// A node may use only what lies under its own name.
+    /// A node may use only the topics under its own name.
     #[default]
     PerNode,
-    /// Everybody may do everything.
+    /// Every client may use every topic.
     Open,
 }
 
-/// Which broker is meant.
+/// The broker to use.
 #[derive(Debug, Clone)]
 pub enum BrokerChoice {
-    /// The one the coordinator brings.
+    /// The embedded broker.
     Embedded {
-        /// Where it listens.
+        /// The address it listens on.
         listen: SocketAddr,
-        /// Who may do what.
+        /// The access policy.
         access: Access,
     },
-    /// Another one.
+    /// An external broker.
     External {
         /// Its address.
         broker: Broker,
-        /// How to trust it.
+        /// Its certificates.
         tls: Option<Tls>,
     },
 }
 
 impl BrokerConfig {
-    /// The broker that is meant by the coordinator of this federation.
-    pub(super) fn choice(&self, federation: &FederationId) -> Result<BrokerChoice, ConfigError> {
+    pub(super) const SOURCE: &str = include_str!("broker.rs");
+
+    /// The broker for the coordinator of this federation.
+    pub(super) fn choice(&self, federation: &FederationId) -> Result<BrokerChoice, CoordinatorConfigError> {
         if self.payload_bytes_max < 1024 {
-            return Err(ConfigError::Payload(self.payload_bytes_max));
+            return Err(CoordinatorConfigError::Payload(self.payload_bytes_max));
         }
         if self.url == EMBEDDED {
             if self.password_file.is_some() {
-                return Err(ConfigError::OwnPassword);
+                return Err(CoordinatorConfigError::UnusedPassword);
             }
             return Ok(BrokerChoice::Embedded { listen: self.listen, access: self.access(federation)? });
         }
@@ -107,41 +123,88 @@ impl BrokerConfig {
         Ok(BrokerChoice::External { broker: self.external()?, tls })
     }
 
-    /// The address of another broker, and who we are there.
-    fn external(&self) -> Result<Broker, ConfigError> {
+    /// The external broker with the coordinator's credentials.
+    fn external(&self) -> Result<Broker, CoordinatorConfigError> {
         let broker = Broker::parse(&self.url)?;
         let Some(path) = &self.password_file else { return Ok(broker) };
         if broker.user().is_some() {
-            return Err(ConfigError::TwoNames);
+            return Err(CoordinatorConfigError::TwoUserNames);
         }
         let password = std::fs::read_to_string(path)
-            .map_err(|source| ConfigError::Read { path: path.clone(), source })?;
+            .map_err(|source| CoordinatorConfigError::Read { path: path.clone(), source })?;
         Ok(broker.with_credentials(&self.username, password.trim_end_matches(['\r', '\n'])))
     }
 
-    /// Who may do what on the embedded broker. What is a node's alone must stay so for whoever can connect: on
-    /// this machine names are believed, from other machines they are proven.
-    fn access(&self, federation: &FederationId) -> Result<Access, ConfigError> {
+    /// The access policy of the embedded broker. A node's messages must stay private: on this machine names are trusted, from
+    /// other machines they must be proven.
+    fn access(&self, federation: &FederationId) -> Result<Access, CoordinatorConfigError> {
         let listen = self.listen;
         let local = listen.ip().to_canonical().is_loopback();
         match (self.access, self.secret()?) {
-            (AccessConfig::Open, _) if !local => Err(ConfigError::Exposed(listen)),
+            (AccessConfig::Open, _) if !local => Err(CoordinatorConfigError::OpenToOthers(listen)),
             (AccessConfig::Open, _) => Ok(Access::Open),
-            (AccessConfig::PerNode, None) if !local => Err(ConfigError::Unproven(listen)),
+            (AccessConfig::PerNode, None) if !local => Err(CoordinatorConfigError::UnverifiedNames(listen)),
             (AccessConfig::PerNode, secret) => Ok(Access::per_node(federation.clone(), secret)),
         }
     }
 
-    fn secret(&self) -> Result<Option<Secret>, ConfigError> {
+    fn secret(&self) -> Result<Option<Secret>, CoordinatorConfigError> {
         Ok(self.secret_file.as_deref().map(Secret::read).transpose()?)
     }
 
     /// A node's password on the embedded broker.
-    pub(super) fn password(&self, federation: &FederationId, node: &NodeId) -> Result<String, ConfigError> {
+    pub(super) fn password(
+        &self,
+        federation: &FederationId,
+        node: &NodeId,
+    ) -> Result<String, CoordinatorConfigError> {
         if node.as_str() == COORDINATOR {
-            return Err(ConfigError::NodeName);
+            return Err(CoordinatorConfigError::ReservedName);
         }
-        let secret = self.secret()?.filter(|_| self.url == EMBEDDED).ok_or(ConfigError::NoPasswords)?;
+        let secret =
+            self.secret()?.filter(|_| self.url == EMBEDDED).ok_or(CoordinatorConfigError::NoPasswords)?;
         Ok(secret.password(federation, node))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::config::CoordinatorConfig;
+
+    #[test]
+    fn the_embedded_broker_verifies_names_of_other_machines() {
+        let config = |listen: &str, more: &str| {
+            CoordinatorConfig::parse(&format!("[broker]\nlisten = \"{listen}\"\n{more}")).unwrap()
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("secret");
+        std::fs::write(&file, "0123456789abcdef0123456789abcdef\n").unwrap();
+        let secret = format!("secret_file = {file:?}\n");
+        let node = NodeId::new("meter-1").unwrap();
+        for local in ["127.0.0.1:1883", "127.9.9.9:1883", "[::1]:1883", "[::ffff:127.0.0.1]:1883"] {
+            for more in ["", "access = \"open\"", &secret] {
+                config(local, more).broker().unwrap();
+            }
+        }
+        for other in ["0.0.0.0:1883", "[::]:1883", "192.168.1.2:1883"] {
+            let unverified = config(other, "").broker().unwrap_err();
+            assert!(matches!(unverified, CoordinatorConfigError::UnverifiedNames(_)), "{unverified}");
+            assert!(unverified.to_string().contains("set broker.secret_file"));
+            let open = format!("access = \"open\"\n{secret}");
+            assert!(matches!(
+                config(other, &open).broker().unwrap_err(),
+                CoordinatorConfigError::OpenToOthers(_)
+            ));
+            config(other, &secret).broker().unwrap();
+        }
+        let external = "url = \"mqtt://broker.example\"";
+        config("0.0.0.0:1883", external).broker().unwrap();
+        assert_eq!(config("127.0.0.1:1883", &secret).password(&node).unwrap().len(), 64);
+        for more in [String::new(), format!("{external}\n{secret}")] {
+            let none = config("127.0.0.1:1883", &more).password(&node).unwrap_err();
+            assert!(matches!(none, CoordinatorConfigError::NoPasswords), "{none}");
+        }
     }
 }

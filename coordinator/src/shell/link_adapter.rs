@@ -16,7 +16,7 @@ const CLEARED_MAX: usize = 1000;
 
 /// Sends the federation's messages in order, without making it wait, and converts link events to its inputs.
 pub(super) struct LinkAdapter {
-    post: BackgroundPublisher<OutboundQueue>,
+    queue: BackgroundPublisher<OutboundQueue>,
     publisher: Publisher,
     /// Without a connection messages are discarded; the federation repeats them with the next one.
     connected: bool,
@@ -26,8 +26,8 @@ pub(super) struct LinkAdapter {
 
 impl LinkAdapter {
     pub(super) fn new(publisher: Publisher, federation: FederationId) -> Self {
-        let post = BackgroundPublisher::start(publisher.clone(), OutboundQueue::new(federation));
-        Self { post, publisher, connected: false, cleared: BTreeSet::new() }
+        let queue = BackgroundPublisher::start(publisher.clone(), OutboundQueue::new(federation));
+        Self { queue, publisher, connected: false, cleared: BTreeSet::new() }
     }
 
     /// The federation's input for an event of the link.
@@ -40,7 +40,7 @@ impl LinkAdapter {
             }
             LinkEvent::Disconnected { cause } => {
                 self.connected = false;
-                self.post.update(OutboundQueue::clear);
+                self.queue.update(OutboundQueue::clear);
                 tracing::warn!(cause, "disconnected from broker");
                 None
             }
@@ -78,12 +78,12 @@ impl LinkAdapter {
     /// Queues these messages.
     pub(super) fn send(&self, effects: Vec<Effect>) {
         if self.connected {
-            self.post.update(|queue| queue.extend(effects));
+            self.queue.update(|queue| queue.extend(effects));
         }
     }
 
     /// Waits until the queue is empty, up to `limit`.
     pub(super) async fn close(mut self, limit: Duration) {
-        self.post.close(limit).await;
+        self.queue.close(limit).await;
     }
 }

@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use evenhand_coordinator::config::Config;
+use evenhand_coordinator::config::CoordinatorConfig;
 use evenhand_coordinator::store::Store;
 use evenhand_fairness::SamplerKind;
 use evenhand_federation::{ClosedRound, NodeRound, Tick};
@@ -28,8 +28,8 @@ const EXPLORING: u32 = 7;
 const RUNS: u64 = 3;
 const KILLS: u32 = 7;
 
-fn config(broker: &Mosquitto, state: &Path) -> Config {
-    let mut config = Config::default();
+fn config(broker: &Mosquitto, state: &Path) -> CoordinatorConfig {
+    let mut config = CoordinatorConfig::default();
     config.federation.nodes_min = NODES;
     config.federation.rounds = ROUNDS;
     // Every drawn node answers, so that the same updates arrive in every run.

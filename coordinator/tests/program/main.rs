@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
-use evenhand_coordinator::config::Config;
+use evenhand_coordinator::config::CoordinatorConfig;
 use evenhand_coordinator::control::{self, FederationStatus};
 use evenhand_coordinator::store::Store;
 use evenhand_link::Broker;
@@ -294,7 +294,7 @@ fn a_wrong_configuration_has_its_own_exit_code() {
     let output = program().args(["check-config", "--config"]).arg(&file).output().unwrap();
     refused(&output, 78, "unknown field `folders`");
     let output = program().arg("print-config").output().unwrap();
-    assert_eq!(Config::parse(&done(&output)).unwrap(), Config::default());
+    assert_eq!(CoordinatorConfig::parse(&done(&output)).unwrap(), CoordinatorConfig::default());
 }
 
 /// A build without a GPU, or a machine without a driver, fails before the first round.

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 use anyhow::anyhow;
 use clap::{Parser, Subcommand};
-use evenhand_coordinator::config::{self, Config};
+use evenhand_coordinator::config::{self, CoordinatorConfig};
 use evenhand_coordinator::control::ControlError;
 use evenhand_coordinator::shell::ShellError;
 use evenhand_coordinator::store::StoreError;
@@ -188,7 +188,7 @@ fn main() -> ExitCode {
         CoordinatorCommand::CheckConfig { config } => {
             load(Some(config)).and_then(|_| print("configuration OK\n"))
         }
-        CoordinatorCommand::PrintConfig => print(config::DEFAULT),
+        CoordinatorCommand::PrintConfig => print(config::default_toml()),
         CoordinatorCommand::Version => {
             print(concat!("evenhand-coordinator ", env!("CARGO_PKG_VERSION"), "\n"))
         }
@@ -215,10 +215,10 @@ fn print(text: impl Display) -> Result<(), CommandFailure> {
         .map_err(|error| CommandFailure::new(Exit::Software, anyhow!("cannot write to stdout: {error}")))
 }
 
-fn load(path: Option<PathBuf>) -> Result<Config, CommandFailure> {
+fn load(path: Option<PathBuf>) -> Result<CoordinatorConfig, CommandFailure> {
     let config = match &path {
-        Some(path) => Config::load(path),
-        None => Ok(Config::default()),
+        Some(path) => CoordinatorConfig::load(path),
+        None => Ok(CoordinatorConfig::default()),
     };
     config.map_err(|error| CommandFailure::new(Exit::Config, error))
 }

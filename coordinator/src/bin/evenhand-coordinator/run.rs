@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use evenhand_broker::{BrokerOptions, COORDINATOR, EmbeddedBroker};
-use evenhand_coordinator::config::{BrokerChoice, Config};
+use evenhand_coordinator::config::{BrokerChoice, CoordinatorConfig};
 use evenhand_coordinator::control::{self, ControlServer};
 use evenhand_coordinator::dashboard::{CommandResult, Dashboard, LiveView, LiveViewUpdater};
 use evenhand_coordinator::shell::{
@@ -33,10 +33,10 @@ pub(super) fn run(path: Option<PathBuf>) -> Result<(), CommandFailure> {
     runtime.block_on(coordinate(config))
 }
 
-async fn coordinate(config: Config) -> Result<(), CommandFailure> {
+async fn coordinate(config: CoordinatorConfig) -> Result<(), CommandFailure> {
     let wrong = |error| CommandFailure::new(Exit::Config, error);
     let rules = config.rules().map_err(|error| CommandFailure::new(Exit::Config, error))?;
-    let fresh = Federation::new(rules, config.blueprint().map_err(wrong)?);
+    let fresh = Federation::new(rules, config.initial_model().map_err(wrong)?);
     let store = match config.state.folder.as_os_str().is_empty() {
         true => None,
         false => {
@@ -124,7 +124,9 @@ fn control_server(store: Arc<Store>, handle: CoordinatorHandle) -> Result<Contro
 }
 
 /// The configured connection, and the embedded broker if it is to be used.
-async fn connection(config: &Config) -> Result<(ConnectionOptions, Option<EmbeddedBroker>), CommandFailure> {
+async fn connection(
+    config: &CoordinatorConfig,
+) -> Result<(ConnectionOptions, Option<EmbeddedBroker>), CommandFailure> {
     let wrong = |error| CommandFailure::new(Exit::Config, error);
     let (broker, tls, embedded) = match config.broker().map_err(wrong)? {
         BrokerChoice::External { broker, tls } => (broker, tls, None),
@@ -148,7 +150,7 @@ async fn connection(config: &Config) -> Result<(ConnectionOptions, Option<Embedd
 
 /// The dashboard, if it is enabled and can listen: a federation does not fail for want of one.
 async fn start_dashboard(
-    config: &Config,
+    config: &CoordinatorConfig,
     live_view: LiveView,
     handle: CoordinatorHandle,
 ) -> Result<Option<Dashboard>, CommandFailure> {
