@@ -1,4 +1,4 @@
-//! Configuration of how contributions are measured.
+//! `[contribution]`: the measurement of contributions.
 
 use super::FairnessError;
 use super::gram::Device;
