@@ -17,7 +17,6 @@ use evenhand_protocol::identity::NodeId;
 use serde::{Deserialize, Serialize};
 
 use crate::dashboard::DashboardOptions;
-use evenhand_federation::strategy::Baseline;
 use evenhand_federation::{
     AdmissionConfig, ExploitingConfig, ExploringConfig, FederationConfig, GeneralConfig, InitialModel,
     RuleError, Rules, TrainingConfig,
@@ -57,20 +56,17 @@ macro_rules! sections {
 }
 
 sections! {
-    federation: GeneralConfig = FEDERATION_SOURCE,
+    federation: GeneralConfig = GeneralConfig::SOURCE,
     model: ModelConfig = ModelConfig::SOURCE,
-    training: TrainingConfig = FEDERATION_SOURCE,
+    training: TrainingConfig = TrainingConfig::SOURCE,
     contribution: ContributionConfig = ContributionConfig::SOURCE,
-    exploring: ExploringConfig = FEDERATION_SOURCE,
-    exploiting: ExploitingConfig = FEDERATION_SOURCE,
-    admission: AdmissionConfig = FEDERATION_SOURCE,
-    baseline: Baseline = include_str!("../federation/src/strategy/mod.rs"),
+    exploring: ExploringConfig = ExploringConfig::SOURCE,
+    exploiting: ExploitingConfig = ExploitingConfig::SOURCE,
+    admission: AdmissionConfig = AdmissionConfig::SOURCE,
     broker: BrokerConfig = BrokerConfig::SOURCE,
     dashboard: DashboardConfig = DashboardConfig::SOURCE,
     state: StateConfig = StateConfig::SOURCE,
 }
-
-const FEDERATION_SOURCE: &str = include_str!("../federation/src/settings.rs");
 
 impl CoordinatorConfig {
     /// The configuration in a file, checked.
@@ -106,7 +102,6 @@ impl CoordinatorConfig {
             exploring: self.exploring.clone(),
             exploiting: self.exploiting.clone(),
             admission: self.admission.clone(),
-            baseline: self.baseline.clone(),
         })
     }
 

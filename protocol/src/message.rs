@@ -146,8 +146,9 @@ pub struct Train {
     pub deadline_ms: u32,
 }
 
-/// What is minimised.
+/// The loss that is minimised; its serde names are those of configurations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum LossKind {
     /// Mean squared error.
     Mse,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use evenhand_coordinator::shell::{ConnectionOptions, Coordinator, StoppedCoordinator, TimedRound};
-use evenhand_federation::{Federation, RoundEvidence};
+use evenhand_federation::RoundEvidence;
 use evenhand_fleet::sim::demo::{DemoConfig, DemoPlan};
 use evenhand_fleet::sim::fleet::HouseholdFleet;
 use evenhand_models::LoadOptions;
@@ -68,7 +68,7 @@ pub struct Running {
 
 /// Starts a coordinator for a fleet.
 pub async fn coordinate(connection: ConnectionOptions, fleet: &HouseholdFleet) -> Running {
-    let federation = Federation::new(fleet.rules.clone(), fleet.blueprint.clone());
+    let federation = fleet.federation();
     let connection = ConnectionOptions { connect_timeout: PATIENCE, ..connection };
     let coordinator = Coordinator::connect(connection, federation).await.unwrap();
     let (reports, mut told) = mpsc::unbounded_channel::<TimedRound>();

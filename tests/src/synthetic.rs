@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use evenhand_coordinator::view::FederationView;
+use evenhand_fairness::{StopReason, StopVerdict};
 use evenhand_federation::{
-    ClosedRound, Federation, FederationConfig, InitialModel, Judgement, NodeResponse, NodeRound, Rules, Tick,
+    ClosedRound, Federation, FederationConfig, InitialModel, NodeResponse, NodeRound, Rules, Tick,
 };
 use evenhand_link::Traffic;
 use evenhand_protocol::identity::{Digest, FederationId, NodeId};
@@ -31,15 +32,15 @@ pub fn federation(nodes: u32, rounds: u32) -> Federation {
     settings.federation.name = FederationId::new("synthetic").unwrap();
     settings.federation.nodes_min = nodes;
     settings.federation.rounds = rounds;
-    settings.exploring.watched = nodes.min(10);
+    settings.exploring.tested_nodes = nodes.min(10);
     settings.exploiting.k = (nodes / 3).max(1);
-    settings.exploiting.audit_every = 5;
-    let blueprint = InitialModel {
+    settings.exploiting.drift_test_every = 5;
+    let initial_model = InitialModel {
         graph: Digest::of(b"graph"),
         onnx: vec![7; 100].into(),
         weights: vec![0.5; 1921].into(),
     };
-    Federation::new(Rules::new(settings).unwrap(), blueprint)
+    Federation::new(Rules::new(settings).unwrap(), initial_model)
 }
 
 /// What one node is like.
@@ -119,12 +120,12 @@ fn record(all: &mut [Node], round: u32, exploring: u32, rng: &mut Lehmer) -> Clo
                 (_, _, true) => Why::Drawn,
                 _ => Why::NotDrawn,
             },
-            fate: match (asked, missed) {
+            response: match (asked, missed) {
                 (false, _) => NodeResponse::NotAsked,
                 (_, true) => NodeResponse::Missed,
                 _ => NodeResponse::Arrived {
                     samples: 48,
-                    share: 1.0 / count,
+                    weight: 1.0 / count,
                     loss: (loss * (1.0 + 0.2 * rng.unit())) as f32,
                     online: None,
                     norm: 1.5,
@@ -154,20 +155,26 @@ fn record(all: &mut [Node], round: u32, exploring: u32, rng: &mut Lehmer) -> Clo
         closed: Tick(1_790_000_004_000 + u64::from(round) * 60_000),
         weights_before: Digest::of(&(round - 1).to_le_bytes()),
         weights_after: Digest::of(&round.to_le_bytes()),
-        own_after: None,
+        node_models_after: None,
         temperature: 0.7 / count,
         loss: Some(loss),
         unmeasured: None,
-        verdict: (measuring || round.is_multiple_of(10)).then(|| Judgement {
+        verdict: (measuring || round.is_multiple_of(10)).then(|| StopVerdict {
+            tested: Vec::new(),
             t2: None,
             f: None,
             p_value,
             trend_p_value: None,
             half_width: None,
             stop: round == exploring,
-            reason: if measuring { "contributions still move" } else { "contributions still hold" }.into(),
+            reason: match p_value {
+                Some(p_value) if measuring => StopReason::Moving { p_value, needed: 0.7 },
+                Some(p_value) => StopReason::Holds { p_value },
+                None => StopReason::TooFewRounds { rounds: round as usize, needed: 16 },
+            },
         }),
+        untested: Vec::new(),
         nodes,
-        strangers: BTreeMap::from([(Refusal::Unknown, u32::from(round.is_multiple_of(40)))]),
+        unknown_refusals: BTreeMap::from([(Refusal::Unknown, u32::from(round.is_multiple_of(40)))]),
     }
 }

@@ -138,7 +138,7 @@ async fn arm_nodes_explore_and_exploit_beside_native_ones_and_compute_what_they_
     let mut phases = BTreeMap::new();
     let mut drawn: BTreeMap<NodeId, u32> = BTreeMap::new();
     let mut on_round = |closed: &evenhand_federation::RoundEvidence, _: f64| {
-        let record = &closed.record;
+        let record = &closed.round;
         phases.insert(record.round, record.phase);
         if record.phase == Phase::Exploiting {
             for row in record.asked() {
@@ -154,7 +154,7 @@ async fn arm_nodes_explore_and_exploit_beside_native_ones_and_compute_what_they_
     assert_eq!(ran.ended, RunEnd::Complete);
     assert!(phases.values().any(|phase| *phase == Phase::Exploiting), "{phases:?}");
     let native = &fleet.nodes[0].id;
-    let dim = fleet.blueprint.weights.len();
+    let dim = fleet.initial_model.weights.len();
     for (house, (target, ..)) in twins.iter().zip(PLATFORMS) {
         assert!(drawn.contains_key(&house.id), "{target} was never drawn: {drawn:?}");
         let mut compared = 0;

@@ -41,10 +41,10 @@ async fn all_rounds_are_whole(connection: ConnectionOptions, fleet: &HouseholdFl
     let mut rounds = 0;
     while let Some(closed) = running.rounds.recv().await {
         rounds += 1;
-        let record = &closed.record;
+        let record = &closed.round;
         assert_eq!(record.arrived(), record.asked().count(), "round {}", record.round);
         let refused = record.nodes.iter().any(|node| !node.refusals.is_empty());
-        assert!(!refused && record.strangers.is_empty(), "round {}: {record:?}", record.round);
+        assert!(!refused && record.unknown_refusals.is_empty(), "round {}: {record:?}", record.round);
     }
     assert_eq!(rounds, fleet.rules.federation.rounds);
     assert_eq!(running.outcome.await.unwrap().federation.phase(), Phase::Finished);

@@ -81,11 +81,11 @@ async fn a_cluster_that_loses_a_member_loses_nothing() {
     assert_eq!(running.outcome.await.unwrap().federation.phase(), Phase::Finished);
     assert_eq!(records.len(), ROUNDS as usize);
     for closed in &records {
-        let record = &closed.record;
-        let arrived = |node: &&NodeRound| matches!(node.fate, NodeResponse::Arrived { .. });
+        let record = &closed.round;
+        let arrived = |node: &&NodeRound| matches!(node.response, NodeResponse::Arrived { .. });
         let unanswered: Vec<&NodeRound> = record.asked().filter(|node| !arrived(node)).collect();
         assert!(unanswered.is_empty(), "round {}: {unanswered:?}", record.round);
-        assert!(record.strangers.is_empty());
+        assert!(record.unknown_refusals.is_empty());
     }
     nodes.stop().await;
 }

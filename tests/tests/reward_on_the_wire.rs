@@ -49,7 +49,7 @@ async fn only_drawn_nodes_are_sent_the_latest_model() {
     let (fleet, _) = DemoPlan::new(&args).unwrap().fleet(federation.clone()).unwrap();
     let mut rounds: BTreeMap<u32, Round> = BTreeMap::new();
     let mut on_round = |closed: &RoundEvidence, _: f64| {
-        let record = &closed.record;
+        let record = &closed.round;
         let round = Round {
             drawn: record.asked().map(|row| row.node.clone()).collect(),
             weights: record.weights_before,
@@ -78,7 +78,7 @@ async fn only_drawn_nodes_are_sent_the_latest_model() {
                 }
             }
             Order::Graph { onnx, .. } => {
-                assert_eq!(onnx[..], fleet.blueprint.onnx[..], "initial weights only")
+                assert_eq!(onnx[..], fleet.initial_model.onnx[..], "initial weights only")
             }
             Order::Resend(_) | Order::Refused { .. } => {}
         }

@@ -1,27 +1,27 @@
-//! What is let in: an update that was not refused is a value of its own type.
+//! Admission of updates: an update that was accepted is a type of its own.
 
 use evenhand_protocol::codec::{CodecError, EncodedUpdate};
-use evenhand_protocol::identity::Digest;
-use evenhand_protocol::message::{Birth, Refusal, Update};
+use evenhand_protocol::message::{Refusal, Update};
 use serde::{Deserialize, Serialize};
 
-use super::settings::{AdmissionConfig, NormPolicy};
+use crate::config::{NormPolicy, Rules};
 
-/// An update that may count: right length, finite, within the limits.
+/// An update that may count: of the right length, finite, within the limits.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AcceptedUpdate {
     vector: Vec<f32>,
-    /// What was sent, where it is not the vector itself.
-    sent: Option<EncodedUpdate>,
-    norm: f64,
+    /// The encoded form, where it is not the vector itself.
+    received: Option<EncodedUpdate>,
+    /// ‖Δθᵢ,ₜ‖ as received.
+    received_norm: f64,
     /// ‖vector‖.
-    length: f64,
+    norm: f64,
     samples: u32,
     loss: f32,
     online: Option<OnlineLoss>,
 }
 
-/// How a node's own forecasts did since its last update.
+/// The loss of a node's own forecasts since its last update.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct OnlineLoss {
     /// Mean loss.
@@ -36,31 +36,36 @@ impl AcceptedUpdate {
         &self.vector
     }
 
-    /// The message it came as, to be judged again by whoever checks the round.
-    pub fn received(&self, round: u32) -> Update {
+    /// The message as received, so that an audit can admit it again.
+    pub fn to_message(&self, round: u32) -> Update {
         Update {
             round,
             samples: self.samples,
             loss: self.loss,
             online_loss: self.online.map_or(0.0, |online| online.loss),
             online_samples: self.online.map_or(0, |online| online.samples),
-            vector: self.sent.clone().unwrap_or_else(|| EncodedUpdate::F32(self.vector.clone())),
+            vector: self.received.clone().unwrap_or_else(|| EncodedUpdate::F32(self.vector.clone())),
         }
     }
 
-    /// Scales it down to this length if it is longer.
-    pub(super) fn shorten(&mut self, length_max: f64) {
-        if self.length > length_max {
-            self.sent.get_or_insert_with(|| EncodedUpdate::F32(self.vector.clone()));
-            let scale = length_max / self.length;
+    /// Scales it down to `norm_max` if it is longer.
+    pub(crate) fn clip_norm(&mut self, norm_max: f64) {
+        if self.norm > norm_max {
+            self.received.get_or_insert_with(|| EncodedUpdate::F32(self.vector.clone()));
+            let scale = norm_max / self.norm;
             self.vector.iter_mut().for_each(|v| *v = (f64::from(*v) * scale) as f32);
-            self.length = length_max;
+            self.norm = norm_max;
         }
     }
 
-    /// ‖Δθᵢ,ₜ‖ as it arrived, before any clipping.
-    pub fn norm(&self) -> f64 {
+    /// ‖Δθᵢ,ₜ‖ as it is now, clipped or not.
+    pub(crate) fn clipped_norm(&self) -> f64 {
         self.norm
+    }
+
+    /// ‖Δθᵢ,ₜ‖ as received, before any clipping.
+    pub fn norm(&self) -> f64 {
+        self.received_norm
     }
 
     /// Samples behind the update.
@@ -73,101 +78,64 @@ impl AcceptedUpdate {
         self.loss
     }
 
-    /// How the node's forecasts did, if it made any.
+    /// The loss of the node's forecasts, if it made any.
     pub fn online(&self) -> Option<OnlineLoss> {
         self.online
     }
 }
 
-/// What an update must satisfy.
+/// Limits that an update must satisfy by itself.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Limits {
-    pub(super) dimension: usize,
-    pub(super) samples_max: u32,
-    pub(super) norm_max: f64,
-    pub(super) norm: NormPolicy,
+pub(crate) struct UpdateLimits {
+    dimension: usize,
+    samples_max: u32,
+    norm_max: f64,
+    on_norm_exceeded: NormPolicy,
 }
 
-/// Lets `update` in or says why not. Who sent it, and when, was judged before.
-pub(super) fn admit(update: Update, limits: Limits) -> Result<AcceptedUpdate, Refusal> {
-    if update.samples == 0 || update.samples > limits.samples_max {
-        return Err(Refusal::Samples);
-    }
-    let online = (update.online_samples > 0)
-        .then_some(OnlineLoss { loss: update.online_loss, samples: update.online_samples });
-    if !update.loss.is_finite() || online.is_some_and(|online| !online.loss.is_finite()) {
-        return Err(Refusal::NotFinite);
-    }
-    let (vector, sent) = match update.vector {
-        EncodedUpdate::F32(values) if values.len() == limits.dimension => (values, None),
-        encoded => {
-            let vector = encoded.decode(limits.dimension).map_err(|error| match error {
-                CodecError::Dimension { .. } => Refusal::Dimension,
-                CodecError::Structure(_) => Refusal::Malformed,
-            })?;
-            (vector, Some(encoded))
-        }
-    };
-    // A sum of squares of f32 cannot overflow f64, so it is finite exactly if every entry is.
-    let norm = vector.iter().map(|v| f64::from(*v).powi(2)).sum::<f64>().sqrt();
-    if !norm.is_finite() {
-        return Err(Refusal::NotFinite);
-    }
-    if norm > limits.norm_max && limits.norm == NormPolicy::Refuse {
-        return Err(Refusal::Norm);
-    }
-    let (samples, loss) = (update.samples, update.loss);
-    let mut accepted = AcceptedUpdate { vector, sent, norm, length: norm, samples, loss, online };
-    accepted.shorten(limits.norm_max);
-    Ok(accepted)
-}
-
-/// How loud one node may be beside the others of its round. What it exceeds is cut off and the rest counts, so that an honest
-/// burst is not lost.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Loudness {
-    pub(super) length_max: f64,
-    pub(super) samples_max: f64,
-}
-
-impl Loudness {
-    /// By the medians of what arrived. Updates of zero say nothing about the length of others.
-    pub(super) fn of<'a>(
-        arrived: impl Iterator<Item = &'a AcceptedUpdate> + Clone,
-        limits: &AdmissionConfig,
-    ) -> Self {
-        let lengths = arrived.clone().map(|accepted| accepted.length).filter(|length| *length > 0.0);
-        let samples = arrived.map(|accepted| f64::from(accepted.samples));
+impl UpdateLimits {
+    /// The limits of these rules for a model of `dimension` parameters.
+    pub(crate) fn new(rules: &Rules, dimension: usize) -> Self {
         Self {
-            length_max: times_median(limits.norm_ratio_max, lengths),
-            samples_max: times_median(limits.samples_ratio_max, samples),
+            dimension,
+            samples_max: rules.training.samples_max,
+            norm_max: rules.admission.norm_max,
+            on_norm_exceeded: rules.admission.on_norm_exceeded,
         }
     }
-}
 
-/// The lower of the two in the middle, if there are two: of two nodes, the louder one is limited.
-fn times_median(ratio: f64, values: impl Iterator<Item = f64>) -> f64 {
-    if ratio == 0.0 {
-        return f64::INFINITY;
-    }
-    let mut values: Vec<f64> = values.collect();
-    let middle = values.len().saturating_sub(1) / 2;
-    values.sort_unstable_by(f64::total_cmp);
-    values.get(middle).map_or(f64::INFINITY, |median| ratio * median)
-}
-
-impl AdmissionConfig {
-    /// Whether a node may take part, if it can prove who it is.
-    pub(super) fn lists(&self, node: &str) -> bool {
-        self.nodes.is_empty() || self.nodes.iter().any(|allowed| allowed.as_str() == node)
-    }
-
-    /// Whether a node may take part.
-    pub(super) fn welcomes(&self, node: &str, birth: &Birth) -> bool {
-        let proven = self.token_sha256.is_empty()
-            || birth.token.as_ref().is_some_and(|token| {
-                Digest::of(token.as_bytes()).to_string().eq_ignore_ascii_case(&self.token_sha256)
-            });
-        self.lists(node) && proven
+    /// Accepts `update`, or says why not. Its sender and its round were checked before.
+    pub(crate) fn admit(self, update: Update) -> Result<AcceptedUpdate, Refusal> {
+        if update.samples == 0 || update.samples > self.samples_max {
+            return Err(Refusal::Samples);
+        }
+        let online = (update.online_samples > 0)
+            .then_some(OnlineLoss { loss: update.online_loss, samples: update.online_samples });
+        if !update.loss.is_finite() || online.is_some_and(|online| !online.loss.is_finite()) {
+            return Err(Refusal::NotFinite);
+        }
+        let (vector, received) = match update.vector {
+            EncodedUpdate::F32(values) if values.len() == self.dimension => (values, None),
+            encoded => {
+                let vector = encoded.decode(self.dimension).map_err(|error| match error {
+                    CodecError::Dimension { .. } => Refusal::Dimension,
+                    CodecError::Structure(_) => Refusal::Malformed,
+                })?;
+                (vector, Some(encoded))
+            }
+        };
+        // A sum of squares of f32 cannot overflow f64, so it is finite exactly if every entry is.
+        let norm = vector.iter().map(|v| f64::from(*v).powi(2)).sum::<f64>().sqrt();
+        if !norm.is_finite() {
+            return Err(Refusal::NotFinite);
+        }
+        if norm > self.norm_max && self.on_norm_exceeded == NormPolicy::Refuse {
+            return Err(Refusal::Norm);
+        }
+        let (samples, loss) = (update.samples, update.loss);
+        let mut accepted =
+            AcceptedUpdate { vector, received, received_norm: norm, norm, samples, loss, online };
+        accepted.clip_norm(self.norm_max);
+        Ok(accepted)
     }
 }

@@ -1,91 +1,94 @@
-//! What the operator wants.
+//! Commands of the operator.
 
 use evenhand_protocol::identity::NodeId;
 
-use super::finished::Finished;
-use super::input::Command;
-use super::member::Place;
-use super::round::{Absence, Stage};
-use super::shared::Outbox;
-use super::{Federation, Phase};
-use crate::strategy::StrategyKind;
+use crate::Federation;
+use crate::effect::EffectBuffer;
+use crate::finished::Finished;
+use crate::input::Command;
+use crate::phase::FederationPhase;
+use crate::roster::RosterEntry;
+use crate::round::Absence;
+use crate::strategy::Participation;
 
-/// Why a command cannot be carried out.
+/// The reason why a command cannot be carried out.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CommandRejection {
     /// It is finished, or has failed.
     #[error("the federation is over")]
     Over,
-    /// Nobody is waited for any more.
+    /// It waits for nobody any more.
     #[error("the federation has begun already")]
     Begun,
-    /// There is nothing to measure anew yet.
+    /// There is nothing to measure again yet.
     #[error("contributions are not settled yet; they are being measured anyway")]
     Unsettled,
     /// The strategy knows no exploring.
-    #[error("the strategy {} does not explore", .0.name())]
-    NeverExplores(StrategyKind),
-    /// The node that is meant is unknown.
+    #[error("the strategy {0} does not explore")]
+    NeverExplores(&'static str),
+    /// The node is unknown.
     #[error("there is no node {0} in this federation")]
-    Stranger(NodeId),
+    UnknownNode(NodeId),
 }
 
 impl Federation {
-    /// Why a command would do nothing, if it would. To ask for what is so already, such as a second pause, is fine.
-    pub fn objection(&self, command: &Command) -> Option<CommandRejection> {
-        let strategy = &self.shared.strategy;
+    /// The reason why a command would do nothing, if it would. To ask for what is so already, such as a second pause, is
+    /// fine.
+    pub fn rejection(&self, command: &Command) -> Option<CommandRejection> {
+        let strategy = &self.strategy;
         match (command, &self.phase) {
-            (_, Phase::Finished(_) | Phase::Failed(_)) => Some(CommandRejection::Over),
-            (Command::Begin, Phase::Exploring(_) | Phase::Exploiting(_)) => Some(CommandRejection::Begun),
-            (Command::Explore, _) if !strategy.get().explores() => {
-                Some(CommandRejection::NeverExplores(strategy.kind()))
+            (_, FederationPhase::Finished(_) | FederationPhase::Failed(_)) => Some(CommandRejection::Over),
+            (Command::Begin, FederationPhase::Exploring(_) | FederationPhase::Exploiting(_)) => {
+                Some(CommandRejection::Begun)
             }
-            (Command::Explore, Phase::Enrolling(_) | Phase::Exploring(_)) => {
+            (Command::Explore, _) if strategy.participation() != Participation::ExploreThenDraw => {
+                Some(CommandRejection::NeverExplores(strategy.name()))
+            }
+            (Command::Explore, FederationPhase::Enrolling(_) | FederationPhase::Exploring(_)) => {
                 Some(CommandRejection::Unsettled)
             }
-            (Command::Remove(node), _) if !self.shared.roster.contains(node) => {
-                Some(CommandRejection::Stranger(node.clone()))
+            (Command::Remove(node), _) if !self.roster.contains(node) => {
+                Some(CommandRejection::UnknownNode(node.clone()))
             }
             _ => None,
         }
     }
 
-    pub(super) fn command(&mut self, command: Command, out: &mut Outbox) {
-        if self.objection(&command).is_some() {
+    pub(crate) fn command(&mut self, command: Command, out: &mut EffectBuffer) {
+        if self.rejection(&command).is_some() {
             return;
         }
         match command {
             Command::Begin => {
-                if let Phase::Enrolling(enrolling) = &mut self.phase {
+                if let FederationPhase::Enrolling(enrolling) = &mut self.phase {
                     enrolling.begin = true;
                 }
             }
             Command::Explore => {
-                if let Phase::Exploiting(exploiting) = &mut self.phase {
+                if let FederationPhase::Exploiting(exploiting) = &mut self.phase {
                     exploiting.explore = true;
                 }
             }
-            Command::Pause => self.shared.paused = true,
-            Command::Resume => self.shared.paused = false,
-            Command::Finish => self.phase = Phase::Finished(Finished),
+            Command::Pause => self.paused = true,
+            Command::Resume => self.paused = false,
+            Command::Finish => self.phase = FederationPhase::Finished(Finished),
             Command::Remove(node) => self.remove(&node),
         }
-        out.persist = true;
-        out.manifest = true;
+        out.state_changed();
     }
 
     fn remove(&mut self, node: &NodeId) {
-        match self.shared.roster.find(node) {
-            Place::Member(column) => {
-                let round = self.shared.round;
-                self.shared.roster.member_mut(column).removed.get_or_insert(round);
-                let round = self.phase.stage_mut().and_then(Stage::round_mut);
-                if let Some((round, place)) = round.and_then(|r| r.draw.place(column).map(|p| (r, p))) {
-                    round.give_up(place, Absence::Disconnected);
+        match self.roster.find(node) {
+            RosterEntry::Member(index) => {
+                self.roster.member_mut(index).removed.get_or_insert(self.round);
+                if let Some(round) = self.phase.round_mut()
+                    && let Some(slot) = round.draw.slot(index)
+                {
+                    round.give_up(slot, Absence::Disconnected);
                 }
             }
-            Place::Lobby(_) => self.shared.roster.dismiss(node),
-            Place::Stranger => {}
+            RosterEntry::Pending(_) => self.roster.drop_pending(node),
+            RosterEntry::Unknown => {}
         }
     }
 }

@@ -1,45 +1,46 @@
-//! What a federation wants done, in the order in which it must be done.
+//! Effects of a step, in the order in which they must be carried out.
 
 use std::sync::Arc;
 
 use evenhand_protocol::identity::{Digest, NodeId};
 use evenhand_protocol::message::{Account, Manifest, Order, Refusal};
 
-use super::draw::TrainingTask;
-use super::record::RoundEvidence;
-use super::save::SavedFederation;
+use crate::closed::RoundEvidence;
+use crate::draw::TrainingTask;
+use crate::save::SavedFederation;
 
-/// One thing for the shell to do. Within one step, what must be durable comes before what is announced.
+
+/// One action for the driver. Within one step, what must be durable comes before what is announced.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
-    /// A round is over: for the log, the report, the dashboard. It belongs to the `Persist` after it.
+    /// Record a closed round, together with the `Persist` that follows.
     Record(Box<RoundEvidence>),
-    /// Make this durable before anything that follows is done.
+    /// Make this state durable before any later effect is carried out.
     Persist(Box<SavedFederation>),
-    /// Tell everybody, or the one that has just arrived, how the federation stands.
+    /// Publish the state of the federation.
     Manifest {
-        /// The one; `None` for everybody, retained.
+        /// The node that has just come online; `None` for everybody, retained.
         to: Option<NodeId>,
-        /// What to tell.
+        /// The message.
         manifest: Manifest,
     },
-    /// Tell a node how it stands, retained.
+    /// Publish a node's account to that node, retained.
     Account {
-        /// Whom.
+        /// The recipient.
         node: NodeId,
-        /// How.
+        /// The message.
         account: Account,
     },
     /// Send an order to one node, on its own topic and nowhere else.
     Publish {
-        /// Whom.
+        /// The recipient.
         node: NodeId,
-        /// What.
-        dispatch: OrderPayload,
+        /// The order.
+        payload: OrderPayload,
     },
 }
 
-/// An order on its way; [`OrderPayload::order`] makes the message of it.
+/// An order before encoding; [`OrderPayload::order`] makes the message.
 #[derive(Debug, Clone, PartialEq)]
 pub enum OrderPayload {
     /// A round's work, with the model. Only a draw can make one.
@@ -51,22 +52,45 @@ pub enum OrderPayload {
         /// Its bytes.
         onnx: Arc<[u8]>,
     },
-    /// An update, or a birth, that did not count.
+    /// An update or a join request that was refused.
     Refused {
         /// The round it was for.
         round: u32,
-        /// Why.
+        /// The reason.
         refusal: Refusal,
     },
 }
 
 impl OrderPayload {
-    /// The order as it travels; copies model or file.
+    /// The order as a message; copies the model or the file.
     pub fn order(&self) -> Order {
         match self {
             Self::Train(task) => Order::Train(task.to_train()),
             Self::Graph { graph, onnx } => Order::Graph { graph: *graph, onnx: onnx.to_vec() },
             Self::Refused { round, refusal } => Order::Refused { round: *round, refusal: *refusal },
         }
+    }
+}
+
+/// The effects of a step by kind, so that durable ones precede announcements.
+#[derive(Default)]
+pub(crate) struct EffectBuffer {
+    pub(crate) closed: Vec<RoundEvidence>,
+    pub(crate) persist: bool,
+    pub(crate) announcements: Vec<Effect>,
+    /// The manifest has changed: it goes to everybody, before the tasks that belong to it.
+    pub(crate) manifest: bool,
+    pub(crate) tasks: Vec<Effect>,
+}
+
+impl EffectBuffer {
+    pub(crate) fn publish(&mut self, node: NodeId, payload: OrderPayload) {
+        self.announcements.push(Effect::Publish { node, payload });
+    }
+
+    /// Marks the state as changed: it is saved, then announced.
+    pub(crate) fn state_changed(&mut self) {
+        self.persist = true;
+        self.manifest = true;
     }
 }

@@ -2,170 +2,159 @@
 
 use std::borrow::Cow;
 
-use evenhand_protocol::message::{Phase as Announced, Why};
-use rand::seq::index;
+use evenhand_fairness::StopVerdict;
+use evenhand_protocol::message::Why;
+use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::draw::Draw;
-use super::drift::DriftWatch;
-use super::exploiting::Exploiting;
-use super::failed::{Failed, FailureCause};
-use super::finished::Finished;
-use super::history::History;
-use super::input::Tick;
-use super::record::Judgement;
-use super::round::{Round, Stage};
-use super::shared::{Closing, Measured, Outbox, Reaped, Shared};
-use super::{Member, Phase};
+use crate::collected::CollectedRound;
+use crate::config::Rules;
+use crate::draw::Draw;
+use crate::drift::DriftTest;
+use crate::evaluation::{CreditedContributions, Evaluation};
+use crate::exploiting::Exploiting;
+use crate::history::History;
+use crate::index::NodeIndex;
+use crate::input::Tick;
+use crate::member::Member;
+use crate::phase::Assessment;
+use crate::roster::Roster;
+use crate::round::RoundStage;
 
-/// The first phase, and each later one in which contributions are measured anew.
+/// The first phase, and each later one in which contributions are measured again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct Exploring {
-    pub(super) stage: Stage,
+pub(crate) struct Exploring {
+    pub(crate) stage: RoundStage,
     /// φ of this exploration.
-    pub(super) history: History,
-    /// Columns the stop rule tests, drawn once from those asked in the first round.
-    pub(super) watched: Vec<usize>,
-    /// Rounds of this exploration, with those that yielded nothing.
-    pub(super) rounds: u32,
+    pub(crate) history: History,
+    /// Nodes that the stop rule tests, drawn once from those asked in the first round.
+    pub(crate) tested: Vec<NodeIndex>,
+    /// Rounds of this exploration, with those in which nothing arrived.
+    rounds: u32,
 }
 
 impl Exploring {
-    pub(super) fn new(until: Tick) -> Self {
-        Self { stage: Stage::Resting { until }, history: History::default(), watched: Vec::new(), rounds: 0 }
+    pub(crate) fn new(until: Tick) -> Self {
+        Self {
+            stage: RoundStage::Resting { until },
+            history: History::default(),
+            tested: Vec::new(),
+            rounds: 0,
+        }
     }
 
-    /// Measures everybody anew. Standings hold until the first new measurement.
-    pub(super) fn anew(shared: &mut Shared, until: Tick) -> Self {
-        for member in shared.roster.members_mut() {
+    /// Measures everybody again. Standings hold until the first new measurement.
+    pub(crate) fn again(roster: &mut Roster, until: Tick) -> Self {
+        for member in roster.members_mut() {
             member.measured = false;
             member.standing = member.standing.renewed();
         }
         Self::new(until)
     }
 
-    /// As it is kept: see [`Stage::saved`].
-    pub(super) fn saved(&self) -> Self {
+    /// A copy whose stage is to be replaced: the updates of an open round are not copied.
+    pub(crate) fn clone_without_round(&self) -> Self {
         Self {
-            stage: self.stage.saved(),
+            stage: RoundStage::Resting { until: Tick::default() },
             history: self.history.clone(),
-            watched: self.watched.clone(),
+            tested: self.tested.clone(),
             rounds: self.rounds,
         }
     }
 
-    /// Asks everybody who is there.
-    pub(super) fn open(mut self, shared: &mut Shared, now: Tick, out: &mut Outbox) -> Self {
-        shared.enrol();
-        let draw = Draw::everyone(shared.round + 1, Why::Exploring, &mut shared.roster);
+    /// Asks every present node.
+    pub(crate) fn draw(&mut self, round: u32, roster: &mut Roster, rules: &Rules, rng: &mut ChaCha8Rng) -> Draw {
+        let draw = Draw::everyone(round, Why::Exploring, roster);
         for asked in draw.asked() {
-            shared.roster.member_mut(asked.member).measured = true;
+            roster.member_mut(asked.node).measured = true;
         }
-        if self.watched.is_empty() {
-            let watched = (shared.rules.exploring.watched as usize).min(draw.asked().len());
-            let places = index::sample(&mut shared.rng, draw.asked().len(), watched);
-            self.watched = places.iter().map(|place| draw.asked()[place].member).collect();
-            self.watched.sort_unstable();
+        if self.tested.is_empty() {
+            let asked = draw.asked();
+            let tested = (rules.exploring.tested_nodes as usize).min(asked.len());
+            self.tested = rand::seq::index::sample(rng, asked.len(), tested).iter().map(|i| asked[i].node).collect();
+            self.tested.sort_unstable();
         }
         self.rounds += 1;
-        self.stage = shared.open(draw, now, out);
-        self
+        draw
     }
 
-    /// φ, ψ and θ_t of a round that is over; then on, or over to exploiting.
-    pub(super) fn close(mut self, round: Round, shared: &mut Shared, now: Tick, out: &mut Outbox) -> Phase {
-        let Reaped { harvest, told, unmeasured, next } = match shared.reap(round, |_| true) {
-            Ok(reaped) => reaped,
-            Err(cause) => return fail(cause, out),
-        };
-        let mut measured = Measured::new();
+    /// Credits the contributions, and judges whether the standings are settled.
+    pub(crate) fn assess(
+        &mut self,
+        round: &CollectedRound,
+        evaluation: &Evaluation,
+        roster: &mut Roster,
+        rules: &Rules,
+    ) -> Assessment {
+        let mut credited = CreditedContributions::default();
         let mut verdict = None;
-        if let Some(told) = told {
+        if let Some(contributions) = &evaluation.contributions {
             // A node that was to take part and did not has φ = 0.
-            for (column, member) in shared.roster.members().iter().enumerate() {
-                if member.measured && !member.is_removed() {
-                    measured.insert(column, (0.0, Some(0.0)));
-                }
+            let measured = roster.indices_where(|member| member.measured && !member.is_removed());
+            credited = CreditedContributions::zero(measured);
+            credited.credit(round, contributions);
+            for (node, value) in credited.iter() {
+                roster.member_mut(node).standing.add(value);
             }
-            for ((column, _), (value, error)) in
-                harvest.arrivals.iter().zip(told.values.into_iter().zip(told.standard_errors))
-            {
-                measured.insert(*column, (value, error.is_finite().then_some(error)));
-            }
-            for (column, (value, _)) in &measured {
-                shared.roster.member_mut(*column).standing.add(*value);
-            }
-            self.history.push(shared.round, shared.row(&measured));
-            verdict = Some(self.judge(shared).0);
+            self.history.push(round.draw.round(), credited.row(roster.members().len()));
+            verdict = Some(self.judge(roster, rules));
         }
-        let stop = verdict.as_ref().is_some_and(|verdict| verdict.stop);
-        let members = shared.roster.members().iter();
-        let enrolled = members.clone().filter(|member| !member.is_removed()).count();
-        let uniform: Vec<f64> =
-            members.map(|member| if member.is_removed() { 0.0 } else { 1.0 / enrolled as f64 }).collect();
-        let closing = Closing {
-            harvest,
-            phase: Announced::Exploring,
-            next,
-            temperature: shared.temperature(),
-            probabilities: &uniform,
-            measured,
-            unmeasured,
+        let enrolled = roster.enrolled().count();
+        let uniform = |member: &Member| if member.is_removed() { 0.0 } else { 1.0 / enrolled as f64 };
+        Assessment {
+            credited,
+            untested: verdict.as_ref().map_or(Vec::new(), |verdict| self.left_out(verdict)),
             verdict,
-        };
-        let limit = shared.rules.exploring.rounds_max;
-        match shared.close(closing, now, out) {
-            None => Phase::Finished(Finished),
-            Some(until) if stop || (limit > 0 && self.rounds >= limit) => self.settle(shared, until),
-            Some(until) => {
-                self.stage = Stage::Resting { until };
-                Phase::Exploring(self)
-            }
+            temperature: roster.temperature(rules),
+            probabilities: roster.members().iter().map(uniform).collect(),
         }
     }
 
-    /// What the stop rule says, and of whose contributions: those of the watched, with others in the place of whoever was
-    /// shut out or, where that is wanted, tells nothing.
-    fn judge(&self, shared: &Shared) -> (Judgement, Vec<usize>) {
-        let members = shared.roster.members();
-        let removed = |column: usize| members[column].is_removed();
+    /// Whether exploring is over: the stop rule says so, or the limit of rounds is reached.
+    pub(crate) fn is_over(&self, verdict: Option<&StopVerdict>, rules: &Rules) -> bool {
+        let limit = rules.exploring.rounds_max;
+        verdict.is_some_and(|verdict| verdict.stop) || (limit > 0 && self.rounds >= limit)
+    }
+
+    /// The standings are known: from now on they decide the draws. `verdict` is the last round's, if it had one.
+    pub(crate) fn settle(
+        self,
+        verdict: Option<StopVerdict>,
+        roster: &Roster,
+        rules: &Rules,
+        until: Tick,
+    ) -> Exploiting {
+        let verdict = verdict.unwrap_or_else(|| self.judge(roster, rules));
+        let tested = verdict.tested.into_iter().map(NodeIndex).collect();
+        Exploiting::new(roster, rules, until, DriftTest::new(self.history, tested))
+    }
+
+    /// Nodes chosen for the test that the verdict does without.
+    fn left_out(&self, verdict: &StopVerdict) -> Vec<NodeIndex> {
+        self.tested.iter().copied().filter(|node| !verdict.tested.contains(&node.get())).collect()
+    }
+
+    /// The stop rule's verdict on the tested nodes, with others in place of those that were removed or, where that is
+    /// wanted, are uninformative.
+    fn judge(&self, roster: &Roster, rules: &Rules) -> StopVerdict {
+        let members = roster.members();
         let mut rows = Cow::Borrowed(self.history.rows());
         if members.iter().any(Member::is_removed) {
-            // Whoever is shut out is nothing to wait for.
+            // A removed node is nothing to wait for.
             for row in rows.to_mut() {
-                row.iter_mut().enumerate().for_each(|(column, value)| *value *= f64::from(!removed(column)));
+                row.iter_mut().zip(members).for_each(|(value, member)| *value *= f64::from(!member.is_removed()));
             }
         }
-        let others = (0..members.len()).filter(|column| !self.watched.contains(column));
-        let candidates = self.watched.iter().copied().chain(others).filter(|column| !removed(*column));
-        let rule = shared.rules.exploring.stop_rule();
-        let most = self.watched.len();
-        let mut verdict = if shared.rules.exploring.skip_constant {
-            rule.judge_independent(&rows, &candidates.collect::<Vec<_>>(), most, shared.temperature())
+        let others = NodeIndex::first(members.len()).filter(|node| !self.tested.contains(node));
+        let candidates = self.tested.iter().copied().chain(others);
+        let candidates = candidates.filter(|node| !roster.member(*node).is_removed()).map(NodeIndex::get);
+        let rule = rules.exploring.stop_rule();
+        let (most, temperature) = (self.tested.len(), roster.temperature(rules));
+        if rules.exploring.skip_uninformative {
+            rule.judge_independent(&rows, &candidates.collect::<Vec<_>>(), most, temperature)
         } else {
-            let watched: Vec<usize> = candidates.take(most).collect();
-            rule.judge(&rows, &watched, shared.temperature())
-        };
-        let tested = std::mem::take(&mut verdict.tested);
-        let mut judgement = Judgement::from(verdict);
-        let skipped = self.watched.iter().filter(|column| !tested.contains(column));
-        let skipped: Vec<&str> = skipped.map(|column| members[*column].id().as_str()).collect();
-        if !skipped.is_empty() {
-            judgement.reason += &format!("; not tested: {}", skipped.join(", "));
+            let tested: Vec<usize> = candidates.take(most).collect();
+            rule.judge(&rows, &tested, temperature)
         }
-        (judgement, tested)
     }
-
-    /// The standings are known: from now on they decide who is drawn.
-    fn settle(self, shared: &mut Shared, until: Tick) -> Phase {
-        let (_, tested) = self.judge(shared);
-        let drift = DriftWatch::new(self.history, tested);
-        Phase::Exploiting(Exploiting::new(shared, until, drift))
-    }
-}
-
-pub(super) fn fail(cause: FailureCause, out: &mut Outbox) -> Phase {
-    out.persist = true;
-    out.manifest = true;
-    Phase::Failed(Failed { cause })
 }

@@ -1,7 +1,7 @@
-//! A federation that is done.
+//! The end after the last round, or by the operator's command.
 
 use serde::{Deserialize, Serialize};
 
-/// The end: all rounds are done, or the operator said so.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Finished;
+/// The end: nothing changes any more.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Finished;

@@ -1,49 +1,49 @@
-//! φ over rounds.
+//! Contributions over rounds.
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::record::ClosedRound;
+use crate::closed::ClosedRound;
 
 /// Contributions of several rounds: a row a round, a column a member.
 ///
 /// It only ever grows at its end, and every row is in the record of its round as well. So the state
 /// can be kept without the rows: what is written each round then does not grow with the rounds.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub(super) struct History {
+pub(crate) struct History {
     rounds: Vec<u32>,
     /// Shared with the states that were saved, so that saving copies nothing.
-    #[serde(with = "shared")]
+    #[serde(with = "arc_rows")]
     rows: Arc<Vec<Vec<f64>>>,
 }
 
 impl History {
-    pub(super) fn push(&mut self, round: u32, row: Vec<f64>) {
+    pub(crate) fn push(&mut self, round: u32, row: Vec<f64>) {
         self.rounds.push(round);
         Arc::make_mut(&mut self.rows).push(row);
     }
 
-    pub(super) fn rows(&self) -> &[Vec<f64>] {
+    pub(crate) fn rows(&self) -> &[Vec<f64>] {
         &self.rows
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.rounds.len()
     }
 
-    /// Whether every row is there, and speaks of no more than so many members.
-    pub(super) fn is_sound(&self, members: usize) -> bool {
+    /// Whether every row is present, with no more columns than members.
+    pub(crate) fn is_sound(&self, members: usize) -> bool {
         self.rows.len() == self.rounds.len() && self.rows.iter().all(|row| row.len() <= members)
     }
 
     /// The same without its rows.
-    pub(super) fn emptied(&self) -> Self {
+    pub(crate) fn emptied(&self) -> Self {
         Self { rounds: self.rounds.clone(), rows: Arc::default() }
     }
 
     /// Reads the rows from the records again; false if one is missing.
-    pub(super) fn recall<E>(
+    pub(crate) fn reload<E>(
         &mut self,
         record: &mut impl FnMut(u32) -> Result<Option<ClosedRound>, E>,
     ) -> Result<bool, E> {
@@ -56,15 +56,15 @@ impl History {
     }
 }
 
-mod shared {
+mod arc_rows {
     use super::{Arc, Deserialize, Serialize};
     use serde::{Deserializer, Serializer};
 
-    pub(super) fn serialize<S: Serializer>(rows: &Arc<Vec<Vec<f64>>>, to: S) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: Serializer>(rows: &Arc<Vec<Vec<f64>>>, to: S) -> Result<S::Ok, S::Error> {
         Vec::serialize(rows, to)
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Arc<Vec<Vec<f64>>>, D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Arc<Vec<Vec<f64>>>, D::Error> {
         Vec::deserialize(from).map(Arc::new)
     }
 }

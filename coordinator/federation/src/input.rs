@@ -1,61 +1,61 @@
-//! What can happen to a federation.
+//! Inputs of a federation: messages, commands, time.
 
 use evenhand_protocol::identity::NodeId;
 use evenhand_protocol::message::{Answer, Status};
 pub use evenhand_protocol::tick::Tick;
 use serde::{Deserialize, Serialize};
 
-/// One thing that happened.
+/// One event.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Input {
-    /// A node was born or died.
+    /// A node came online or went offline.
     Status {
-        /// Who.
+        /// The sender.
         node: NodeId,
-        /// Which session, and whether it lives.
+        /// Its session, online or offline.
         status: Status,
     },
-    /// The same as the broker kept it from before: the node may have left since, unheard.
+    /// The same as a retained message: the node may have left since, unnoticed.
     RetainedStatus {
-        /// Who.
+        /// The sender.
         node: NodeId,
-        /// Which session, and whether it lived.
+        /// Its session, online or offline.
         status: Status,
     },
     /// A node answered.
     Answer {
-        /// Who.
+        /// The sender.
         node: NodeId,
-        /// What it said.
+        /// Its message.
         answer: Answer,
     },
     /// Bytes on a node's topic that do not decode.
     Malformed {
-        /// Under whose name they came.
+        /// The name on the topic.
         node: NodeId,
     },
-    /// The operator wants something.
+    /// A command of the operator.
     Command(Command),
-    /// The link to the broker stands (again), or the coordinator was restored: what is under way is
+    /// The link to the broker is up (again), or the coordinator was restored: what is under way is
     /// announced once more, and everybody gets the full deadline.
     LinkRestored,
-    /// Time has passed; due at [`alarm`](super::Federation::alarm), harmless at any time.
+    /// Time has passed; due at [`alarm`](crate::Federation::alarm), harmless at any time.
     Tick,
 }
 
-/// What an operator can ask for.
+/// A command of the operator.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Command {
-    /// Do not wait for more nodes: begin with those that are there.
+    /// Do not wait for more nodes: begin with those that are online.
     Begin,
     /// Open no further rounds; the running one ends as usual.
     Pause,
     /// Go on after a pause.
     Resume,
-    /// Measure all contributions anew, from the next round on.
+    /// Measure all contributions again, from the next round on.
     Explore,
-    /// Shut a node out for good. Its record stays.
+    /// Remove a node for good. Its record stays.
     Remove(NodeId),
-    /// End with what was reached; the running round is given up.
+    /// End with the latest model; the running round is abandoned.
     Finish,
 }

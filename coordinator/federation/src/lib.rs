@@ -3,179 +3,186 @@
 //! ```text
 //! Enrolling ──► Exploring ──► Exploiting ──► Finished
 //!                   ▲             │
-//!                   └─────────────┘  the operator, or a policy, wants contributions measured anew
+//!                   └─────────────┘  by command, or because contributions have drifted
 //! ```
 //!
-//! [`Federation::step`] takes the state, the time and what happened, and gives the next state and what
-//! is to be done. A shell carries the effects out in their order and calls `step` again at
-//! [`Federation::alarm`]. A round: draw the nodes (all of them when exploring), send each its task,
-//! collect updates until all are in or the deadline, evaluate, aggregate, persist, then announce.
+//! [`Federation::step`] takes the time and one [`Input`], and returns the [`Effect`]s that a driver carries out in their
+//! order. The driver calls `step` again at [`Federation::alarm`]. A round is one pipeline of values:
+//!
+//! ```text
+//! CollectedRound { arrivals, responses }      the answers, each update within the limits
+//!   → evaluate  → Evaluation                  contributions; a utility's state lives in Measurement
+//!   → aggregate → ModelState                  θ_t, by the Strategy
+//!   → assess    → Assessment                  the phase: what enters standings, the stop rule
+//!   → ClosedRound                             recorded, shown, audited
+//! ```
 //!
 //! Every random draw comes from a generator that is part of the [saved](Federation::save) state, and
-//! everything is summed in the order of columns, not of arrival: a coordinator that is killed at any
+//! everything is summed in the order of indices, not of arrival: a coordinator that is killed at any
 //! point and restored goes on bit for bit as if it had not been.
+//!
+//! # Example
+//!
+//! A driver in memory: nodes that answer every task with the same update.
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use evenhand_federation::{Effect, Federation, FederationConfig, InitialModel, Input, OrderPayload, Rules, Tick};
+//! use evenhand_protocol::codec::EncodedUpdate;
+//! use evenhand_protocol::identity::{Digest, NodeId};
+//! use evenhand_protocol::message::{Answer, Birth, Life, Phase, Status, Update};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let mut config = FederationConfig::default();
+//! config.federation.nodes_min = 3;
+//! config.federation.rounds = 5;
+//! config.exploring.tested_nodes = 2;
+//! config.exploiting.k = 1;
+//! let model = InitialModel { graph: Digest::of(b"graph"), onnx: Arc::new([]), weights: Arc::new([0.0, 0.0]) };
+//! let mut federation = Federation::new(Rules::new(config)?, model);
+//!
+//! let mut inputs = Vec::new();
+//! for name in ["a", "b", "c"] {
+//!     let birth = Birth { graph: None, weights: None, token: None, software: "example".into() };
+//!     let status = Status { session: 1, life: Life::Born(birth) };
+//!     inputs.push(Input::Status { node: NodeId::new(name)?, status });
+//! }
+//! while let Some(input) = inputs.pop() {
+//!     for effect in federation.step(Tick(0), input) {
+//!         let Effect::Publish { node, payload: OrderPayload::Train(task) } = effect else { continue };
+//!         let vector = EncodedUpdate::F32(vec![1.0, 0.5]);
+//!         let update =
+//!             Update { round: task.round(), samples: 1, loss: 0.1, online_loss: 0.0, online_samples: 0, vector };
+//!         inputs.push(Input::Answer { node, answer: Answer::Update(update) });
+//!     }
+//! }
+//! assert_eq!((federation.round(), federation.phase()), (5, Phase::Finished));
+//! # Ok(())
+//! # }
+//! ```
 
 mod admission;
+mod aggregation;
+mod closed;
+mod collected;
 mod command;
+mod config;
 mod draw;
 mod drift;
 mod effect;
 mod enrolling;
+mod evaluation;
 mod exploiting;
 mod exploring;
 mod failed;
 mod finished;
-mod hearing;
 mod history;
+mod inbound;
+mod index;
 mod input;
+mod lifecycle;
 mod member;
-mod record;
+mod model;
+mod newcomer;
+mod phase;
+mod presence;
+mod rate_limiter;
+mod relative_limits;
 mod replay;
+mod roster;
 mod round;
-mod rules;
 mod save;
-mod settings;
-mod shared;
 mod standing;
 pub mod strategy;
 mod weights;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use evenhand_protocol::identity::Digest;
-use evenhand_protocol::message::{Manifest, Phase as Announced};
+use evenhand_fairness::Measurement;
+use evenhand_protocol::message::{Manifest, Phase};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
-use serde::{Deserialize, Serialize};
 
 pub use self::admission::{AcceptedUpdate, OnlineLoss};
+pub use self::closed::{ClosedRound, NodeResponse, NodeRound, RoundEvidence};
 pub use self::command::CommandRejection;
+pub use self::config::{
+    AdmissionConfig, ExploitingConfig, ExploringConfig, FederationConfig, GeneralConfig, NormPolicy,
+    OptimiserKind, RuleError, Rules, StopRuleKind, TrainingConfig,
+};
 pub use self::draw::TrainingTask;
 pub use self::effect::{Effect, OrderPayload};
 pub use self::failed::FailureCause;
+pub use self::index::{DrawSlot, NodeIndex};
 pub use self::input::{Command, Input, Tick};
 pub use self::member::Member;
-pub use self::record::{ClosedRound, Judgement, NodeResponse, NodeRound, RoundEvidence};
+pub use self::model::InitialModel;
 pub use self::replay::ReplayDifference;
-pub use self::rules::{RuleError, Rules};
 pub use self::save::{RestoreError, SavedFederation};
-pub use self::settings::{
-    AdmissionConfig, ExploitingConfig, ExploringConfig, FederationConfig, GeneralConfig, Loss, NormPolicy,
-    OptimiserKind, StopRuleKind, TrainingConfig,
-};
 pub use self::standing::Standing;
 pub use self::weights::Weights;
 
+use self::effect::EffectBuffer;
 use self::enrolling::Enrolling;
-use self::exploiting::Exploiting;
-use self::exploring::Exploring;
-use self::failed::Failed;
-use self::finished::Finished;
-use self::history::History;
-use self::member::Roster;
-use self::round::Stage;
-use self::shared::{Graph, Outbox, Shared};
-use crate::strategy::AnyStrategy;
-use evenhand_fairness::Measurement;
-
-/// The model a federation learns.
-#[derive(Debug, Clone, PartialEq)]
-pub struct InitialModel {
-    /// Digest of the ONNX graph and its parameter order.
-    pub graph: Digest,
-    /// The ONNX file.
-    pub onnx: Arc<[u8]>,
-    /// θ₀.
-    pub weights: Arc<[f32]>,
-}
+use self::model::{ModelFile, ModelState};
+use self::phase::FederationPhase;
+use self::presence::Unconfirmed;
+use self::rate_limiter::RateLimiter;
+use self::roster::Roster;
+use self::round::RoundStage;
+use self::strategy::{DynStrategy, Evenhand, Strategy};
 
 /// A federation at one moment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Federation {
-    shared: Shared,
-    phase: Phase,
-}
-
-/// What the federation is doing, with what only that needs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-enum Phase {
-    Enrolling(Enrolling),
-    Exploring(Exploring),
-    Exploiting(Exploiting),
-    Finished(Finished),
-    Failed(Failed),
-}
-
-impl Phase {
-    fn stage(&self) -> Option<&Stage> {
-        match self {
-            Self::Exploring(exploring) => Some(&exploring.stage),
-            Self::Exploiting(exploiting) => Some(&exploiting.stage),
-            Self::Enrolling(_) | Self::Finished(_) | Self::Failed(_) => None,
-        }
-    }
-
-    fn stage_mut(&mut self) -> Option<&mut Stage> {
-        match self {
-            Self::Exploring(exploring) => Some(&mut exploring.stage),
-            Self::Exploiting(exploiting) => Some(&mut exploiting.stage),
-            Self::Enrolling(_) | Self::Finished(_) | Self::Failed(_) => None,
-        }
-    }
-
-    fn saved(&self) -> Self {
-        match self {
-            Self::Exploring(exploring) => Self::Exploring(exploring.saved()),
-            Self::Exploiting(exploiting) => Self::Exploiting(exploiting.saved()),
-            other => other.clone(),
-        }
-    }
-
-    /// Everything that grows with the rounds.
-    fn histories_mut(&mut self) -> Vec<&mut History> {
-        match self {
-            Self::Exploring(exploring) => vec![&mut exploring.history],
-            Self::Exploiting(exploiting) => {
-                vec![&mut exploiting.drift.reference, &mut exploiting.drift.batch]
-            }
-            Self::Enrolling(_) | Self::Finished(_) | Self::Failed(_) => Vec::new(),
-        }
-    }
+    rules: Rules,
+    file: ModelFile,
+    roster: Roster,
+    model: ModelState,
+    measurement: Measurement,
+    strategy: DynStrategy,
+    rng: ChaCha8Rng,
+    /// The round that is open, or the last one.
+    round: u32,
+    paused: bool,
+    rate_limiter: RateLimiter,
+    unconfirmed: Unconfirmed,
+    phase: FederationPhase,
 }
 
 impl Federation {
-    /// A federation that nobody has joined yet.
-    pub fn new(rules: Rules, blueprint: InitialModel) -> Self {
-        let rng = ChaCha8Rng::seed_from_u64(rules.federation.seed);
-        let strategy = AnyStrategy::new(rules.federation.strategy, &rules.baseline);
-        let measurement = Measurement::new(rules.contribution);
-        let shared = Shared {
-            rules,
-            graph: Graph::new(blueprint.graph, blueprint.onnx),
-            roster: Roster::default(),
-            latest: Weights::new(blueprint.weights),
-            own: Vec::new(),
-            measurement,
-            strategy,
-            rng,
-            round: 0,
-            paused: false,
-            refused: BTreeMap::new(),
-            heard: BTreeMap::new(),
-            unheard: BTreeMap::new(),
-        };
-        Self { shared, phase: Phase::Enrolling(Enrolling::default()) }
+    /// A federation without nodes yet, run by [`Evenhand`].
+    pub fn new(rules: Rules, model: InitialModel) -> Self {
+        Self::with_strategy(rules, model, Box::new(Evenhand))
     }
 
-    /// Takes in what happened at `now`.
-    pub fn step(mut self, now: Tick, input: Input) -> (Self, Vec<Effect>) {
-        let mut out = Outbox::default();
+    /// A federation without nodes yet, run by any strategy.
+    pub fn with_strategy(rules: Rules, model: InitialModel, strategy: Box<dyn Strategy>) -> Self {
+        Self {
+            file: ModelFile::new(model.graph, model.onnx),
+            roster: Roster::default(),
+            model: ModelState::new(model.weights),
+            measurement: Measurement::new(rules.contribution),
+            strategy: DynStrategy::new(strategy),
+            rng: ChaCha8Rng::seed_from_u64(rules.federation.seed),
+            round: 0,
+            paused: false,
+            rate_limiter: RateLimiter::default(),
+            unconfirmed: Unconfirmed::default(),
+            phase: FederationPhase::Enrolling(Enrolling::default()),
+            rules,
+        }
+    }
+
+    /// Applies one input at the time `now`; returns what is to be done.
+    pub fn step(&mut self, now: Tick, input: Input) -> Vec<Effect> {
+        let mut out = EffectBuffer::default();
         match input {
             Input::Status { node, status } => self.status(node, status, now, &mut out),
             Input::RetainedStatus { node, status } => {
                 self.status(node.clone(), status, now, &mut out);
-                self.doubt(node);
+                self.mark_unconfirmed(node);
             }
             Input::Answer { node, answer } => self.answer(node, answer, now, &mut out),
             Input::Malformed { node } => self.malformed(node, &mut out),
@@ -183,139 +190,101 @@ impl Federation {
             Input::LinkRestored => self.ask_again(now, &mut out),
             Input::Tick => self.expire(now),
         }
-        self = self.advance(now, &mut out);
-        let effects = self.effects(out);
-        (self, effects)
+        self.advance(now, &mut out);
+        self.effects(out)
     }
 
     /// When to call [`step`](Self::step) with [`Input::Tick`], if nothing happens before.
     pub fn alarm(&self) -> Option<Tick> {
         match self.phase.stage()? {
-            Stage::Open(round) => round.deadline(),
-            Stage::Resting { until } => {
-                (!self.shared.paused && self.shared.roster.present() > 0).then_some(*until)
-            }
+            RoundStage::Open(round) => round.deadline(),
+            RoundStage::Resting { until } => (!self.paused && self.roster.present() > 0).then_some(*until),
         }
     }
 
-    /// What the federation is doing, as it is announced.
-    pub fn phase(&self) -> Announced {
+    /// The phase, as it is announced.
+    pub fn phase(&self) -> Phase {
         match &self.phase {
-            Phase::Finished(_) => Announced::Finished,
-            Phase::Failed(_) => Announced::Failed,
-            _ if self.shared.paused => Announced::Paused,
-            Phase::Enrolling(_) => Announced::Enrolling,
-            Phase::Exploring(_) => Announced::Exploring,
-            Phase::Exploiting(_) => Announced::Exploiting,
+            FederationPhase::Finished(_) => Phase::Finished,
+            FederationPhase::Failed(_) => Phase::Failed,
+            _ if self.paused => Phase::Paused,
+            FederationPhase::Enrolling(_) => Phase::Enrolling,
+            FederationPhase::Exploring(_) => Phase::Exploring,
+            FederationPhase::Exploiting(_) => Phase::Exploiting,
         }
     }
 
-    /// Why it failed, if it did.
+    /// The cause of its failure, if it has failed.
     pub fn failure(&self) -> Option<&FailureCause> {
         match &self.phase {
-            Phase::Failed(failed) => Some(&failed.cause),
+            FederationPhase::Failed(failed) => Some(&failed.cause),
             _ => None,
         }
     }
 
     /// The round that is open, or the last one; 0 before the first.
     pub fn round(&self) -> u32 {
-        self.shared.round
+        self.round
     }
 
-    /// If a round is open: how many nodes were asked, and how many of them are still awaited.
+    /// If a round is open: the number of nodes asked, and of those still awaited.
     pub fn open_round(&self) -> Option<(usize, usize)> {
-        let round = self.phase.stage()?.round()?;
+        let round = self.phase.round()?;
         Some((round.draw.asked().len(), round.awaited().count()))
     }
 
-    /// The rules it is run by.
+    /// The rules in force.
     pub fn rules(&self) -> &Rules {
-        &self.shared.rules
+        &self.rules
     }
 
-    /// Every enrolled node, by column.
+    /// The strategy.
+    pub fn strategy(&self) -> &dyn Strategy {
+        &*self.strategy
+    }
+
+    /// Every enrolled node, by [`NodeIndex`].
     pub fn members(&self) -> &[Member] {
-        self.shared.roster.members()
+        self.roster.members()
     }
 
-    /// Nodes that are there, enrolled or about to be.
+    /// Number of nodes that are online, enrolled or pending.
     pub fn present(&self) -> usize {
-        self.shared.roster.present()
+        self.roster.present()
     }
 
     /// The latest weights: for the operator, never for the wire.
     pub fn weights(&self) -> &Weights {
-        &self.shared.latest
+        &self.model.latest
     }
 
-    /// By column: every node's own model, where the strategy gives it one; never for the wire either.
-    pub fn own(&self) -> &[Weights] {
-        &self.shared.own
+    /// By index: every node's model, where the strategy gives each its own; never for the wire either.
+    pub fn node_models(&self) -> &[Weights] {
+        &self.model.node_models
     }
 
-    /// The measurement of contributions, with its state.
+    /// The measurement of contributions, with the state of its utility.
     pub fn measurement(&self) -> &Measurement {
-        &self.shared.measurement
+        &self.measurement
     }
 
-    /// The ONNX file all nodes hold.
+    /// The ONNX file that all nodes hold.
     pub fn onnx(&self) -> &Arc<[u8]> {
-        &self.shared.graph.onnx
+        &self.file.onnx
     }
 
-    /// What everybody may know.
+    /// The state of the federation as it is announced to everybody.
     pub fn manifest(&self) -> Manifest {
         Manifest {
-            federation: self.shared.rules.federation.name.clone(),
-            graph: self.shared.graph.digest,
-            parameters: u32::try_from(self.shared.latest.values().len()).unwrap_or(u32::MAX),
+            federation: self.rules.federation.name.clone(),
+            graph: self.file.graph,
+            parameters: u32::try_from(self.model.dimension()).unwrap_or(u32::MAX),
             phase: self.phase(),
-            round: self.shared.round,
+            round: self.round,
         }
     }
 
-    fn advance(mut self, now: Tick, out: &mut Outbox) -> Self {
-        loop {
-            let Self { mut shared, phase } = self;
-            let (phase, moved) = match phase {
-                Phase::Enrolling(enrolling) if enrolling.is_complete(&shared) => {
-                    (enrolling.begin(&mut shared, now), true)
-                }
-                Phase::Exploring(mut exploring) => match exploring.stage {
-                    Stage::Open(round) if round.is_over() => {
-                        exploring.stage = Stage::Resting { until: now };
-                        (exploring.close(round, &mut shared, now, out), true)
-                    }
-                    Stage::Resting { until } if shared.may_open(now, until) => {
-                        (Phase::Exploring(exploring.open(&mut shared, now, out)), false)
-                    }
-                    stage => (Phase::Exploring(Exploring { stage, ..exploring }), false),
-                },
-                Phase::Exploiting(mut exploiting) => match exploiting.stage {
-                    Stage::Open(round) if round.is_over() => {
-                        exploiting.stage = Stage::Resting { until: now };
-                        (exploiting.close(round, &mut shared, now, out), true)
-                    }
-                    Stage::Resting { until } if exploiting.explore => {
-                        (exploiting.explore(&mut shared, until), true)
-                    }
-                    Stage::Resting { until } if shared.may_open(now, until) => {
-                        (Phase::Exploiting(exploiting.open(&mut shared, now, out)), false)
-                    }
-                    stage => (Phase::Exploiting(Exploiting { stage, ..exploiting }), false),
-                },
-                phase => (phase, false),
-            };
-            out.manifest |= moved;
-            self = Self { shared, phase };
-            if !moved {
-                return self;
-            }
-        }
-    }
-
-    fn effects(&self, out: Outbox) -> Vec<Effect> {
+    fn effects(&self, out: EffectBuffer) -> Vec<Effect> {
         let mut effects: Vec<Effect> =
             out.closed.into_iter().map(|closed| Effect::Record(Box::new(closed))).collect();
         if out.persist {
@@ -330,21 +299,21 @@ impl Federation {
     }
 
     /// Announces what is under way once more, with a full deadline for everybody.
-    fn ask_again(&mut self, now: Tick, out: &mut Outbox) {
+    fn ask_again(&mut self, now: Tick, out: &mut EffectBuffer) {
         out.manifest = true;
-        self.doubt_everybody();
-        let general = &self.shared.rules.federation;
+        self.mark_all_unconfirmed();
+        let general = &self.rules.federation;
         match self.phase.stage_mut() {
-            Some(Stage::Open(round)) => {
-                round.set_deadline(now.plus_ms(general.round_deadline_ms));
-                self.shared.ask(round, now, out);
-            }
+            Some(RoundStage::Open(round)) => round.set_deadline(now.plus_ms(general.round_deadline_ms)),
             // The clock may be another one than that of the coordinator that was saved.
-            Some(Stage::Resting { until }) => {
+            Some(RoundStage::Resting { until }) => {
                 let longest = general.round_interval_ms.max(general.round_deadline_ms);
                 *until = (*until).min(now.plus_ms(longest));
             }
             None => {}
+        }
+        if let Some(round) = self.phase.round() {
+            self.ask(round, now, out);
         }
     }
 }

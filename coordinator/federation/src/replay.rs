@@ -1,155 +1,178 @@
-//! A round played again from its record: the same federation, the same words, the same figures.
+//! Replay of a recorded round: the same federation, the same messages, the same figures.
 
 use std::fmt::Debug;
 
-use evenhand_protocol::message::{Phase as Announced, Update, Why};
+use evenhand_protocol::message::{Phase, Update, Why};
 
-use super::effect::Effect;
-use super::input::{Command, Input, Tick};
-use super::member::{Candidate, Session};
-use super::record::{ClosedRound, NodeResponse};
-use super::round::{Absence, Stage};
-use super::shared::Outbox;
-use super::{Federation, Phase};
+use crate::Federation;
+use crate::admission::UpdateLimits;
+use crate::closed::{ClosedRound, NodeResponse};
+use crate::effect::{Effect, EffectBuffer};
+use crate::index::NodeIndex;
+use crate::input::{Command, Input, Tick};
+use crate::member::{NodeSession, Pending};
+use crate::phase::FederationPhase;
+use crate::round::Absence;
 
-/// The first thing in which a record differs from what follows from the rounds before it.
+/// The first figure in which a record differs from what follows from the rounds before it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("round {round}: {what} was {recorded} and should be {computed}")]
 pub struct ReplayDifference {
     /// The round.
     pub round: u32,
-    /// What differs.
+    /// The figure.
     pub what: String,
-    /// What the record says.
+    /// Its recorded value.
     pub recorded: String,
-    /// What follows.
+    /// Its recomputed value.
     pub computed: String,
 }
 
 impl Federation {
-    /// Plays a recorded round with the updates that counted, as they were received, and holds everything in the record that
-    /// follows from what came before against what is computed: the draw, φ, ψ, the verdict, θ.
+    /// Replays a recorded round with the updates that counted, as they were received, and compares everything in the record
+    /// that follows from the rounds before with what is computed: the draw, φ, ψ, the verdict, θ.
     ///
-    /// Begin with the founding state; the federation is paused between rounds. Who was there, who
-    /// answered and what the operator wanted are taken from the record.
+    /// Begin with the founding state; the federation is paused between rounds. Who was online, who
+    /// answered and what the operator commanded are taken from the record. After a difference the federation is of no use.
     pub fn replay(
-        mut self,
-        record: &ClosedRound,
-        updates: Vec<(usize, Update)>,
-    ) -> Result<Self, ReplayDifference> {
-        let clock = Clock(record.round);
-        self.shared.rules = self.shared.rules.without_end();
-        self = self.step(clock.tick(0), Input::Command(Command::Pause)).0;
-        for (column, row) in record.nodes.iter().enumerate() {
-            if column < self.members().len() {
-                let member = self.shared.roster.member_mut(column);
-                member.session.alive = row.why != Why::Absent;
-                member.removed = row.removed.filter(|removed| *removed < record.round);
-            } else {
-                let session = Session { number: 0, alive: true };
-                self.shared.roster.wait(row.node.clone(), Candidate { session, holds: None });
-            }
-        }
-        if let Phase::Enrolling(enrolling) = &mut self.phase {
+        &mut self,
+        recorded: &ClosedRound,
+        updates: Vec<(NodeIndex, Update)>,
+    ) -> Result<(), ReplayDifference> {
+        let clock = ReplayClock(recorded.round);
+        self.rules = self.rules.without_end();
+        let _effects = self.step(clock.tick(0), Input::Command(Command::Pause));
+        self.set_presence(recorded);
+        if let FederationPhase::Enrolling(enrolling) = &mut self.phase {
             enrolling.begin = true;
         }
-        if record.phase == Announced::Exploring {
-            self = self.step(clock.tick(1), Input::Command(Command::Explore)).0;
+        if recorded.phase == Phase::Exploring {
+            let _effects = self.step(clock.tick(1), Input::Command(Command::Explore));
         }
-        self = self.step(clock.tick(2), Input::Command(Command::Resume)).0;
-        self = self.step(clock.tick(3), Input::Command(Command::Pause)).0;
-        let (federation, computed) = self.answer_as(record, updates, clock.tick(4))?;
-        compare(record, &computed)?;
-        Ok(federation)
+        let _effects = self.step(clock.tick(2), Input::Command(Command::Resume));
+        let _effects = self.step(clock.tick(3), Input::Command(Command::Pause));
+        self.compare_draw(recorded)?;
+        self.answer_as_recorded(recorded, updates)?;
+        let computed = self.close_replayed(recorded, clock.tick(4))?;
+        compare(recorded, &computed)
     }
 
-    /// Gives every asked member the fate that is recorded, and closes the round.
-    fn answer_as(
-        mut self,
-        record: &ClosedRound,
-        updates: Vec<(usize, Update)>,
-        now: Tick,
-    ) -> Result<(Self, ClosedRound), ReplayDifference> {
-        let differs = |what: &str, recorded: String, computed: String| ReplayDifference {
-            round: record.round,
-            what: what.into(),
-            recorded,
-            computed,
+    /// Members as online, offline or removed as they were when the round was opened; newcomers pending.
+    fn set_presence(&mut self, recorded: &ClosedRound) {
+        for (index, row) in recorded.nodes.iter().enumerate() {
+            if index < self.members().len() {
+                let member = self.roster.member_mut(NodeIndex(index));
+                member.session.online = row.why != Why::Absent;
+                member.removed = row.removed.filter(|removed| *removed < recorded.round);
+            } else {
+                let session = NodeSession { number: 0, online: true };
+                self.roster.add_pending(row.node.clone(), Pending { session, holds: None });
+            }
+        }
+    }
+
+    /// Whether the same nodes are enrolled, and the same were drawn.
+    fn compare_draw(&self, recorded: &ClosedRound) -> Result<(), ReplayDifference> {
+        let differs = |what, recorded_value: String, computed: String| {
+            Err(ReplayDifference { round: recorded.round, what, recorded: recorded_value, computed })
         };
-        let enrolled: Vec<String> = self.members().iter().map(|member| member.id().to_string()).collect();
-        let listed: Vec<String> = record.nodes.iter().map(|row| row.node.to_string()).collect();
+        let enrolled: Vec<&str> = self.members().iter().map(|member| member.id().as_str()).collect();
+        let listed: Vec<&str> = recorded.nodes.iter().map(|row| row.node.as_str()).collect();
         if enrolled != listed {
-            return Err(differs("the list of nodes", format!("{listed:?}"), format!("{enrolled:?}")));
+            return differs("the list of nodes".into(), format!("{listed:?}"), format!("{enrolled:?}"));
         }
-        let phase = self.phase.clone();
-        let open = self.phase.stage_mut().and_then(Stage::round_mut);
-        let Some(round) = open.filter(|round| round.draw.round() == record.round) else {
-            return Err(differs("the round", record.round.to_string(), format!("none, in {phase:?}")));
+        let Some(round) = self.phase.round().filter(|round| round.draw.round() == recorded.round) else {
+            let computed = format!("none, in {:?}", self.phase);
+            return differs("the round".into(), recorded.round.to_string(), computed);
         };
-        let shared = &self.shared;
-        let name = |column: usize| listed.get(column).cloned().unwrap_or_default();
-        let drawn: Vec<String> = round.draw.asked().iter().map(|asked| name(asked.member)).collect();
-        let recorded: Vec<String> = record.asked().map(|row| row.node.to_string()).collect();
-        if drawn != recorded {
-            return Err(differs("the draw", format!("{recorded:?}"), format!("{drawn:?}")));
+        let drawn: Vec<&str> = round.draw.asked().iter().map(|asked| listed[asked.node.get()]).collect();
+        let asked: Vec<&str> = recorded.asked().map(|row| row.node.as_str()).collect();
+        match drawn == asked {
+            true => Ok(()),
+            false => differs("the draw".into(), format!("{asked:?}"), format!("{drawn:?}")),
         }
+    }
+
+    /// Gives every asked node the response that is recorded.
+    fn answer_as_recorded(
+        &mut self,
+        recorded: &ClosedRound,
+        updates: Vec<(NodeIndex, Update)>,
+    ) -> Result<(), ReplayDifference> {
+        let differs = |what: String, recorded_value: String, computed: String| {
+            Err(ReplayDifference { round: recorded.round, what, recorded: recorded_value, computed })
+        };
+        let limits = UpdateLimits::new(&self.rules, self.model.dimension());
+        let Some(round) = self.phase.round_mut() else {
+            return differs("the round".into(), "open".into(), "closed".into());
+        };
         let mut updates = updates.into_iter().peekable();
-        for place in 0..round.draw.asked().len() {
-            let column = round.draw.asked()[place].member;
-            let row = &record.nodes[column];
-            let update = updates.next_if(|(of, _)| *of == column).map(|(_, update)| update);
-            let admitted = update.clone().map(|update| shared.admit(update));
-            let absence = match (row.fate, admitted) {
+        for slot in round.draw.slots() {
+            let node = round.draw.node(slot);
+            let row = &recorded.nodes[node.get()];
+            let update = updates.next_if(|(of, _)| *of == node).map(|(_, update)| update);
+            let admitted = update.clone().map(|update| limits.admit(update));
+            let absence = match (row.response, admitted) {
                 (NodeResponse::Arrived { norm, .. }, Some(Ok(accepted)))
-                    if accepted.norm() == norm && update == Some(accepted.received(record.round)) =>
+                    if accepted.norm() == norm && update == Some(accepted.to_message(recorded.round)) =>
                 {
-                    round.arrive(place, accepted);
+                    round.arrive(slot, accepted);
                     continue;
                 }
                 (NodeResponse::Declined(reason), None) => Absence::Declined(reason),
                 (NodeResponse::Refused(refusal), None) => Absence::Refused(refusal),
                 (NodeResponse::Disconnected, None) => Absence::Disconnected,
                 (NodeResponse::Missed, None) => Absence::Missed,
-                (fate, admitted) => {
-                    let kept = match admitted {
+                (response, admitted) => {
+                    let stored = match admitted {
                         Some(Ok(_)) => "another update".into(),
                         Some(Err(refusal)) => format!("refused ({refusal:?})"),
                         None => "none".into(),
                     };
-                    return Err(differs(&format!("the update of {}", row.node), format!("{fate:?}"), kept));
+                    return differs(format!("the update of {}", row.node), format!("{response:?}"), stored);
                 }
             };
-            round.give_up(place, absence);
+            round.give_up(slot, absence);
         }
-        if let Some((column, _)) = updates.next() {
-            return Err(differs("the update of a node that was not drawn", name(column), "none".into()));
-        }
-        for (column, row) in record.nodes.iter().enumerate() {
-            self.shared.roster.member_mut(column).removed = row.removed;
-        }
-        let mut out = Outbox::default();
-        self = self.advance(now, &mut out);
-        match self.effects(out).into_iter().next() {
-            Some(Effect::Record(closed)) => Ok((self, closed.record)),
-            _ => {
-                let cause = self.failure().map_or("still open".into(), ToString::to_string);
-                Err(differs("the round", "closed".into(), cause))
+        match updates.next() {
+            None => Ok(()),
+            Some((node, _)) => {
+                let name = recorded.nodes.get(node.get()).map_or(String::new(), |row| row.node.to_string());
+                differs("the update of a node that was not drawn".into(), name, "none".into())
             }
+        }
+    }
+
+    /// Closes the round, with those removed that were when it was closed.
+    fn close_replayed(&mut self, recorded: &ClosedRound, now: Tick) -> Result<ClosedRound, ReplayDifference> {
+        for (index, row) in recorded.nodes.iter().enumerate() {
+            self.roster.member_mut(NodeIndex(index)).removed = row.removed;
+        }
+        let mut out = EffectBuffer::default();
+        self.advance(now, &mut out);
+        match self.effects(out).into_iter().next() {
+            Some(Effect::Record(evidence)) => Ok(evidence.round),
+            _ => Err(ReplayDifference {
+                round: recorded.round,
+                what: "the round".into(),
+                recorded: "closed".into(),
+                computed: self.failure().map_or("still open".into(), ToString::to_string),
+            }),
         }
     }
 }
 
 /// Times that lie beyond every deadline of the round before.
 #[derive(Clone, Copy)]
-struct Clock(u32);
+struct ReplayClock(u32);
 
-impl Clock {
+impl ReplayClock {
     fn tick(self, step: u64) -> Tick {
         Tick((u64::from(self.0) << 40) + step)
     }
 }
 
-/// The first difference in what follows from the rounds before; times and refusals do not.
+/// The first difference in what follows from the rounds before, which times and refusals do not.
 fn compare(recorded: &ClosedRound, computed: &ClosedRound) -> Result<(), ReplayDifference> {
     fn same<T: PartialEq + Debug>(
         round: u32,
@@ -174,7 +197,7 @@ fn compare(recorded: &ClosedRound, computed: &ClosedRound) -> Result<(), ReplayD
     for (a, b) in recorded.nodes.iter().zip(&computed.nodes) {
         let of = |what: &str| format!("{what} of {}", a.node);
         same(round, of("the reason for the draw"), a.why, b.why)?;
-        same(round, of("the share"), a.fate, b.fate)?;
+        same(round, of("the response"), a.response, b.response)?;
         same(round, of("the contribution"), a.contribution, b.contribution)?;
         same(round, of("the contribution's error"), a.contribution_error, b.contribution_error)?;
         same(round, of("the standing"), a.standing, b.standing)?;
@@ -184,8 +207,9 @@ fn compare(recorded: &ClosedRound, computed: &ClosedRound) -> Result<(), ReplayD
         same(round, of("the staleness"), a.staleness, b.staleness)?;
     }
     same(round, "the loss", recorded.loss, computed.loss)?;
-    same(round, "what kept contributions from being told", &recorded.unmeasured, &computed.unmeasured)?;
+    same(round, "the reason why contributions were not measured", &recorded.unmeasured, &computed.unmeasured)?;
     same(round, "the stop rule's verdict", &recorded.verdict, &computed.verdict)?;
+    same(round, "the list of untested nodes", &recorded.untested, &computed.untested)?;
     same(round, "the model after", recorded.weights_after, computed.weights_after)?;
-    same(round, "the nodes' own models after", recorded.own_after, computed.own_after)
+    same(round, "the models of single nodes after", recorded.node_models_after, computed.node_models_after)
 }

@@ -1,227 +1,178 @@
-//! One round: who was asked, and what became of each.
+//! A round under way: the nodes that were asked, and their answers so far.
 
-use evenhand_protocol::message::{Declined, Refusal, Why};
+use evenhand_protocol::message::{Declined, Refusal};
 use serde::{Deserialize, Serialize};
 
-use super::admission::{AcceptedUpdate, Loudness};
-use super::draw::Draw;
-use super::input::Tick;
-use super::record::NodeResponse;
-use super::settings::AdmissionConfig;
+use crate::admission::AcceptedUpdate;
+use crate::draw::Draw;
+use crate::index::DrawSlot;
+use crate::input::Tick;
 
 /// Between two rounds, or in one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) enum Stage {
-    /// The next round begins not before `until`, and not without a node.
+pub(crate) enum RoundStage {
+    /// The next round opens not before `until`, and not without a node.
     Resting { until: Tick },
     /// Updates are coming in.
-    Open(Round),
+    Open(OpenRound),
 }
 
-impl Stage {
-    pub(super) fn round(&self) -> Option<&Round> {
+impl RoundStage {
+    pub(crate) fn round(&self) -> Option<&OpenRound> {
         match self {
             Self::Open(round) => Some(round),
             Self::Resting { .. } => None,
         }
     }
 
-    pub(super) fn round_mut(&mut self) -> Option<&mut Round> {
+    pub(crate) fn round_mut(&mut self) -> Option<&mut OpenRound> {
         match self {
             Self::Open(round) => Some(round),
             Self::Resting { .. } => None,
         }
     }
 
-    /// The stage as it is saved: nodes send again what had arrived.
-    pub(super) fn saved(&self) -> Self {
+    /// Takes the open round out if it is over, and rests from `now` on.
+    pub(crate) fn take_if_over(&mut self, now: Tick) -> RoundProgress {
         match self {
-            Self::Open(round) => Self::Open(Round::new(round.draw.clone(), round.opened, None)),
+            Self::Resting { until } => RoundProgress::Resting { until: *until },
+            Self::Open(round) if !round.is_over() => RoundProgress::Open,
+            Self::Open(_) => match std::mem::replace(self, Self::Resting { until: now }) {
+                Self::Open(round) => RoundProgress::Over(round),
+                Self::Resting { until } => RoundProgress::Resting { until },
+            },
+        }
+    }
+
+    /// The stage as it is saved, without updates: nodes send them again.
+    pub(crate) fn saved(&self) -> Self {
+        match self {
+            Self::Open(round) => Self::Open(OpenRound::new(round.draw.clone(), round.opened, None)),
             resting => resting.clone(),
         }
     }
 }
 
+/// How far a stage has come.
+pub(crate) enum RoundProgress {
+    Resting { until: Tick },
+    Open,
+    Over(OpenRound),
+}
+
 /// A round that is under way.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(from = "Reopened", into = "Reopened")]
-pub(super) struct Round {
-    pub(super) draw: Draw,
-    slots: Vec<Slot>,
+#[serde(from = "SavedRound", into = "SavedRound")]
+pub(crate) struct OpenRound {
+    pub(crate) draw: Draw,
+    pub(crate) opened: Tick,
+    answers: Vec<SlotAnswer>,
     waiting: usize,
-    opened: Tick,
-    /// None after a restore, until the link stands: nobody can be late before it was asked.
+    /// None after a restore, until the link is up: nobody can be late before it was asked.
     deadline: Option<Tick>,
 }
 
 /// A round as it is saved.
 #[derive(Serialize, Deserialize)]
-struct Reopened {
+struct SavedRound {
     draw: Draw,
     opened: Tick,
 }
 
-impl From<Reopened> for Round {
-    fn from(Reopened { draw, opened }: Reopened) -> Self {
+impl From<SavedRound> for OpenRound {
+    fn from(SavedRound { draw, opened }: SavedRound) -> Self {
         Self::new(draw, opened, None)
     }
 }
 
-impl From<Round> for Reopened {
-    fn from(Round { draw, opened, .. }: Round) -> Self {
+impl From<OpenRound> for SavedRound {
+    fn from(OpenRound { draw, opened, .. }: OpenRound) -> Self {
         Self { draw, opened }
     }
 }
 
-/// One asked member's answer so far.
+/// One asked node's answer so far.
 #[derive(Debug, Clone, PartialEq)]
-enum Slot {
+pub(crate) enum SlotAnswer {
     Waiting,
     Arrived(AcceptedUpdate),
-    Out(Absence),
+    Absent(Absence),
 }
 
-/// Why nothing is to be expected from a member any more. All but an arrival can be mended in time.
+/// The reason why no update is expected from a node any more. All but an arrival can be mended in time.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Absence {
+pub(crate) enum Absence {
     Declined(Declined),
     Refused(Refusal),
     Disconnected,
     Missed,
 }
 
-impl Round {
-    pub(super) fn new(draw: Draw, opened: Tick, deadline: Option<Tick>) -> Self {
+impl OpenRound {
+    pub(crate) fn new(draw: Draw, opened: Tick, deadline: Option<Tick>) -> Self {
         let waiting = draw.asked().len();
-        Self { slots: vec![Slot::Waiting; waiting], waiting, draw, opened, deadline }
+        Self { answers: vec![SlotAnswer::Waiting; waiting], waiting, draw, opened, deadline }
     }
 
-    pub(super) fn deadline(&self) -> Option<Tick> {
+    pub(crate) fn deadline(&self) -> Option<Tick> {
         self.deadline
     }
 
-    pub(super) fn set_deadline(&mut self, deadline: Tick) {
+    pub(crate) fn set_deadline(&mut self, deadline: Tick) {
         self.deadline = Some(deadline);
     }
 
-    /// Whether nothing more is to be waited for.
-    pub(super) fn is_over(&self) -> bool {
+    /// Whether no further answer is expected.
+    pub(crate) fn is_over(&self) -> bool {
         self.waiting == 0
     }
 
-    pub(super) fn has_arrived(&self, place: usize) -> bool {
-        matches!(self.slots[place], Slot::Arrived(_))
+    pub(crate) fn has_arrived(&self, slot: DrawSlot) -> bool {
+        matches!(self.answers[slot.0], SlotAnswer::Arrived(_))
     }
 
-    /// Places from which an answer is still expected.
-    pub(super) fn awaited(&self) -> impl Iterator<Item = usize> {
-        let waiting = self.slots.iter().enumerate().filter(|(_, slot)| matches!(slot, Slot::Waiting));
-        waiting.map(|(place, _)| place)
+    /// Slots from which an answer is still expected.
+    pub(crate) fn awaited(&self) -> impl Iterator<Item = DrawSlot> {
+        let waiting = self.answers.iter().enumerate().filter(|(_, answer)| matches!(answer, SlotAnswer::Waiting));
+        waiting.map(|(slot, _)| DrawSlot(slot))
     }
 
-    pub(super) fn arrive(&mut self, place: usize, accepted: AcceptedUpdate) {
-        debug_assert!(!self.has_arrived(place), "an update counts once");
-        self.put(place, Slot::Arrived(accepted));
+    pub(crate) fn arrive(&mut self, slot: DrawSlot, accepted: AcceptedUpdate) {
+        debug_assert!(!self.has_arrived(slot), "an update counts once");
+        self.put(slot, SlotAnswer::Arrived(accepted));
     }
 
-    /// Nothing more from this place, unless its update is in already.
-    pub(super) fn give_up(&mut self, place: usize, absence: Absence) {
-        if !self.has_arrived(place) {
-            self.put(place, Slot::Out(absence));
+    /// Stops waiting for this slot, unless its update is in already.
+    pub(crate) fn give_up(&mut self, slot: DrawSlot, absence: Absence) {
+        if !self.has_arrived(slot) {
+            self.put(slot, SlotAnswer::Absent(absence));
         }
     }
 
-    /// A member that had died is back in time.
-    pub(super) fn await_again(&mut self, place: usize) {
-        if self.slots[place] == Slot::Out(Absence::Disconnected) {
-            self.put(place, Slot::Waiting);
+    /// Waits again for a node that was disconnected and is back in time.
+    pub(crate) fn await_again(&mut self, slot: DrawSlot) {
+        if self.answers[slot.0] == SlotAnswer::Absent(Absence::Disconnected) {
+            self.put(slot, SlotAnswer::Waiting);
         }
     }
 
     /// The deadline has passed.
-    pub(super) fn expire(&mut self) {
-        for slot in self.slots.iter_mut().filter(|slot| matches!(slot, Slot::Waiting)) {
-            *slot = Slot::Out(Absence::Missed);
+    pub(crate) fn expire(&mut self) {
+        for answer in self.answers.iter_mut().filter(|answer| matches!(answer, SlotAnswer::Waiting)) {
+            *answer = SlotAnswer::Absent(Absence::Missed);
         }
         self.waiting = 0;
     }
 
-    fn put(&mut self, place: usize, slot: Slot) {
-        let before = matches!(self.slots[place], Slot::Waiting);
-        let after = matches!(slot, Slot::Waiting);
+    /// The draw and the answer of each slot.
+    pub(crate) fn into_answers(self) -> (Draw, Tick, Vec<SlotAnswer>) {
+        (self.draw, self.opened, self.answers)
+    }
+
+    fn put(&mut self, slot: DrawSlot, answer: SlotAnswer) {
+        let before = matches!(self.answers[slot.0], SlotAnswer::Waiting);
+        let after = matches!(answer, SlotAnswer::Waiting);
         self.waiting = self.waiting + usize::from(after) - usize::from(before);
-        self.slots[place] = slot;
-    }
-
-    /// What came of it, with nobody louder beside the others than `limits` allow.
-    pub(super) fn harvest(self, limits: &AdmissionConfig) -> Harvest {
-        let arrivals = self.draw.asked().iter().zip(&self.slots).filter_map(|(asked, slot)| match slot {
-            Slot::Arrived(accepted) => Some((asked.why, accepted)),
-            _ => None,
-        });
-        let arrived = arrivals.clone().map(|(_, accepted)| accepted);
-        // Newcomers are beside the draw: they are held against who was drawn, not the other way round.
-        let drawn = arrivals.filter(|(why, _)| *why != Why::Newcomer).map(|(_, accepted)| accepted);
-        let Loudness { length_max, samples_max } = match drawn.clone().next() {
-            Some(_) => Loudness::of(drawn, limits),
-            None => Loudness::of(arrived.clone(), limits),
-        };
-        let counted = |accepted: &AcceptedUpdate| f64::from(accepted.samples()).min(samples_max);
-        let total: f64 = arrived.map(counted).sum();
-        let mut harvest = Harvest {
-            opened: self.opened,
-            arrivals: Vec::with_capacity(self.slots.len()),
-            shares: Vec::with_capacity(self.slots.len()),
-            fates: Vec::with_capacity(self.slots.len()),
-            draw: self.draw,
-        };
-        for (asked, slot) in harvest.draw.asked().iter().zip(self.slots) {
-            let fate = match slot {
-                Slot::Arrived(mut accepted) => {
-                    accepted.shorten(length_max);
-                    let share = counted(&accepted) / total;
-                    let fate = NodeResponse::Arrived {
-                        samples: accepted.samples(),
-                        share,
-                        loss: accepted.loss(),
-                        online: accepted.online(),
-                        norm: accepted.norm(),
-                    };
-                    harvest.arrivals.push((asked.member, accepted));
-                    harvest.shares.push(share);
-                    fate
-                }
-                Slot::Out(Absence::Declined(reason)) => NodeResponse::Declined(reason),
-                Slot::Out(Absence::Refused(refusal)) => NodeResponse::Refused(refusal),
-                Slot::Out(Absence::Disconnected) => NodeResponse::Disconnected,
-                Slot::Out(Absence::Missed) | Slot::Waiting => NodeResponse::Missed,
-            };
-            harvest.fates.push(fate);
-        }
-        harvest
-    }
-}
-
-/// A round's yield, by column.
-pub(super) struct Harvest {
-    pub(super) draw: Draw,
-    pub(super) opened: Tick,
-    /// Column and update of those that counted, in the order of columns.
-    pub(super) arrivals: Vec<(usize, AcceptedUpdate)>,
-    /// pᵢ of each arrival: its share of the samples that count.
-    pub(super) shares: Vec<f64>,
-    /// What became of each asked member.
-    pub(super) fates: Vec<NodeResponse>,
-}
-
-impl Harvest {
-    pub(super) fn updates(&self) -> Vec<&[f32]> {
-        self.arrivals.iter().map(|(_, accepted)| accepted.vector()).collect()
-    }
-
-    /// Σ pᵢ · loss of node i.
-    pub(super) fn loss(&self) -> Option<f64> {
-        let losses = self.arrivals.iter().zip(&self.shares);
-        (!self.arrivals.is_empty()).then(|| losses.map(|((_, a), share)| share * f64::from(a.loss())).sum())
+        self.answers[slot.0] = answer;
     }
 }

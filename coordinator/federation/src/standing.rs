@@ -17,22 +17,22 @@ pub struct Standing {
 }
 
 impl Standing {
-    /// Of a node that is there from the beginning.
+    /// The standing of a node that takes part from the beginning.
     pub fn founder() -> Self {
         Self::entering(0.0, 0)
     }
 
-    /// Of a node that joins later, at the `mean` standing, and is to be measured for `rounds` rounds.
+    /// The standing of a node that joins later, at the `mean` standing, and is to be measured for `rounds` rounds.
     pub fn entering(mean: f64, rounds: u32) -> Self {
         Self { entry: mean, entry_rounds: rounds, rounds: 0, passed: 0, mean: 0.0, squares: 0.0 }
     }
 
-    /// What a node has when contributions are measured anew: its old value until the first new one.
+    /// The standing when contributions are measured again: its old value until the first new one.
     pub fn renewed(&self) -> Self {
         Self::entering(self.value(), 0)
     }
 
-    /// Takes in φᵢ of one more round.
+    /// Adds φᵢ of one more round.
     pub fn add(&mut self, contribution: f64) {
         self.rounds += 1;
         let from_old = contribution - self.mean;
@@ -40,7 +40,7 @@ impl Standing {
         self.squares += from_old * (contribution - self.mean);
     }
 
-    /// Lets a round pass in which the node was asked, and nothing could be measured.
+    /// Counts a round in which the node was asked and nothing could be measured.
     pub fn pass(&mut self) {
         self.passed += 1;
     }
@@ -58,7 +58,7 @@ impl Standing {
         }
     }
 
-    /// Standard error of ψᵢ; 0 while fewer than two rounds tell nothing about it.
+    /// Standard error of ψᵢ; 0 before the second round.
     pub fn error(&self) -> f64 {
         if self.rounds < 2 {
             return 0.0;
@@ -72,13 +72,13 @@ impl Standing {
         self.rounds
     }
 
-    /// Rounds that passed without telling anything.
+    /// Rounds in which nothing could be measured.
     pub fn passed(&self) -> u32 {
         self.passed
     }
 
-    /// Whether the node is new and still to be measured: for so many rounds it is asked, whatever they tell. Otherwise
-    /// whoever cannot be measured would be given the model for ever.
+    /// Whether the node is new and still to be measured: for so many rounds it is asked, whatever they show. Without that
+    /// limit a node that cannot be measured would be given the model without end.
     pub fn is_entering(&self) -> bool {
         self.rounds.saturating_add(self.passed) < self.entry_rounds
     }
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_newcomer_that_cannot_be_measured_keeps_the_mean_and_is_not_new_for_ever() {
+    fn a_newcomer_that_cannot_be_measured_keeps_the_mean_and_stops_being_new() {
         let mut standing = Standing::entering(1.0, 2);
         standing.pass();
         standing.add(0.0);

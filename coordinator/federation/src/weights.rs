@@ -11,7 +11,7 @@ const BLOCK: usize = 2048;
 
 /// θ with its digest.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(from = "Floats", into = "Floats")]
+#[serde(from = "SavedWeights", into = "SavedWeights")]
 pub struct Weights {
     values: Arc<[f32]>,
     digest: Digest,
@@ -19,15 +19,15 @@ pub struct Weights {
 
 /// Weights as they are saved: the digest follows from them.
 #[derive(Serialize, Deserialize)]
-struct Floats(#[serde(with = "evenhand_protocol::bytes::f32s")] Vec<f32>);
+struct SavedWeights(#[serde(with = "evenhand_protocol::bytes::f32s")] Vec<f32>);
 
-impl From<Floats> for Weights {
-    fn from(floats: Floats) -> Self {
-        Self::new(floats.0.into())
+impl From<SavedWeights> for Weights {
+    fn from(saved: SavedWeights) -> Self {
+        Self::new(saved.0.into())
     }
 }
 
-impl From<Weights> for Floats {
+impl From<Weights> for SavedWeights {
     fn from(weights: Weights) -> Self {
         Self(weights.values.to_vec())
     }
@@ -46,11 +46,11 @@ impl Weights {
     }
 
     /// The values without copying them.
-    pub fn shared(&self) -> Arc<[f32]> {
+    pub fn to_shared(&self) -> Arc<[f32]> {
         Arc::clone(&self.values)
     }
 
-    /// What they are known by.
+    /// Their digest.
     pub fn digest(&self) -> Digest {
         self.digest
     }
@@ -61,14 +61,14 @@ impl Weights {
     }
 
     /// θ_t = θ_{t−1} − η Σ pᵢΔθᵢ, in one pass over each vector, summed in f64 in the order given.
-    pub(crate) fn stepped(&self, updates: &[&[f32]], shares: &[f64], learning_rate: f64) -> Self {
+    pub fn stepped(&self, updates: &[&[f32]], weights: &[f64], learning_rate: f64) -> Self {
         let mut next = self.values.to_vec();
         next.par_chunks_mut(BLOCK).enumerate().for_each(|(block, values)| {
             let span = block * BLOCK..block * BLOCK + values.len();
             let mut sums = [0.0f64; BLOCK];
-            for (update, share) in updates.iter().zip(shares) {
+            for (update, weight) in updates.iter().zip(weights) {
                 for (sum, value) in sums.iter_mut().zip(&update[span.clone()]) {
-                    *sum += share * f64::from(*value);
+                    *sum += weight * f64::from(*value);
                 }
             }
             for (value, sum) in values.iter_mut().zip(sums) {

@@ -20,7 +20,7 @@ impl<'a> StopCriterion<'a> {
     /// What p has to reach: α, or the calibrated rule's level.
     pub fn threshold(self) -> f64 {
         match self.rules.exploring.rule {
-            StopRuleKind::Paper => self.rules.exploring.strictness,
+            StopRuleKind::Paper => self.rules.exploring.alpha,
             StopRuleKind::Calibrated => self.rules.exploring.level,
         }
     }
@@ -39,7 +39,7 @@ impl<'a> StopCriterion<'a> {
         let mut shown = match exploring.rule {
             StopRuleKind::Paper => vec![
                 ("stop rule", "paper".to_owned()),
-                ("stop rule: p has to reach α", exploring.strictness.to_string()),
+                ("stop rule: p has to reach α", exploring.alpha.to_string()),
             ],
             StopRuleKind::Calibrated => vec![
                 ("stop rule", "calibrated".to_owned()),
@@ -48,7 +48,7 @@ impl<'a> StopCriterion<'a> {
             ],
         };
         shown.push(("stop rule: window τ", exploring.window.to_string()));
-        shown.push(("stop rule: tested nodes M", exploring.watched.to_string()));
+        shown.push(("stop rule: tested nodes M", exploring.tested_nodes.to_string()));
         if exploring.rounds_max > 0 {
             shown.push(("exploring rounds at most", exploring.rounds_max.to_string()));
         }

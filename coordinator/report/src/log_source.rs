@@ -57,7 +57,7 @@ fn reported_losses(rounds: &[ClosedRound]) -> LossSeries {
 }
 
 fn reported(node: &NodeRound) -> Option<f64> {
-    match node.fate {
+    match node.response {
         NodeResponse::Arrived { loss, online, .. } => Some(online.map_or(loss, |online| online.loss).into()),
         _ => None,
     }

@@ -12,7 +12,7 @@ fn config() -> FederationConfig {
     let mut config = FederationConfig::default();
     config.federation.nodes_min = NODES as u32;
     config.federation.rounds = 6;
-    config.exploring.watched = 2;
+    config.exploring.tested_nodes = 2;
     config.exploiting.k = 2;
     config.exploiting.temperature = 0.125;
     config

@@ -57,7 +57,7 @@ impl FederationStatus {
     pub fn new(federation: &Federation, last: Option<&ClosedRound>, process: Option<u32>) -> Self {
         let nodes = federation.members().iter().map(|member| NodeStatus {
             id: member.id().to_string(),
-            online: member.is_alive() && !member.is_removed(),
+            online: member.is_online() && !member.is_removed(),
             removed: member.is_removed(),
             standing: member.standing().value(),
             standing_error: member.standing().error(),
@@ -74,7 +74,7 @@ impl FederationStatus {
             model: federation.weights().digest().to_string(),
             loss: last.and_then(|record| record.loss),
             unmeasured: last.and_then(|record| record.unmeasured.clone()),
-            verdict: last.and_then(|record| record.verdict.as_ref()).map(|verdict| verdict.reason.clone()),
+            verdict: last.and_then(ClosedRound::verdict_text),
             nodes: nodes.collect(),
         }
     }

@@ -94,7 +94,7 @@ impl LiveViewUpdater {
 impl FederationObserver for LiveViewUpdater {
     fn round_closed(&mut self, round: &TimedRound) {
         let traffic = self.handle.traffic();
-        self.live_view.write(|view| view.close(&round.evidence.record, round.seconds, traffic));
+        self.live_view.write(|view| view.close(&round.evidence.round, round.seconds, traffic));
     }
 
     fn stepped(&mut self, federation: &Federation) {

@@ -215,7 +215,7 @@ async fn command(
     };
     match (app.0.command_sink)(command).await {
         Ok(()) => answer(StatusCode::ACCEPTED, encoded(&json!({ "accepted": name }))),
-        Err(why @ CommandError::Rejected(CommandRejection::Stranger(_))) => {
+        Err(why @ CommandError::Rejected(CommandRejection::UnknownNode(_))) => {
             problem(StatusCode::NOT_FOUND, why)
         }
         Err(why) => problem(StatusCode::CONFLICT, why),

@@ -10,19 +10,19 @@ pub(super) struct MembershipLog {
 impl MembershipLog {
     /// Logs changes from now on.
     pub(super) fn new(members: &[Member]) -> Self {
-        Self { online: members.iter().map(Member::is_alive).collect() }
+        Self { online: members.iter().map(Member::is_online).collect() }
     }
 
     /// Logs the changes since the last call.
     pub(super) fn update(&mut self, members: &[Member]) {
         for (member, online) in members.iter().zip(&mut self.online) {
-            if std::mem::replace(online, member.is_alive()) != member.is_alive() {
+            if std::mem::replace(online, member.is_online()) != member.is_online() {
                 tracing::info!("node {} {}", member.id(), if *online { "online" } else { "offline" });
             }
         }
         for member in &members[self.online.len()..] {
             tracing::info!("node {} joined", member.id());
-            self.online.push(member.is_alive());
+            self.online.push(member.is_online());
         }
     }
 }

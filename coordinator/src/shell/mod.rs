@@ -147,7 +147,7 @@ impl Coordinator {
                 }
                 Some(request) = requests.recv() => match request {
                     RunRequest::Command(command, reply) => {
-                        let result = match stepper.federation.objection(&command) {
+                        let result = match stepper.federation.rejection(&command) {
                             None => Ok(()),
                             Some(rejection) => Err(CommandError::from(rejection)),
                         };

@@ -64,8 +64,8 @@ fn key(effect: &Effect) -> Option<OutboundKey> {
     match effect {
         Effect::Manifest { to, .. } => Some((to.clone(), OutboundKind::Manifest)),
         Effect::Account { node, .. } => Some((Some(node.clone()), OutboundKind::Account)),
-        Effect::Publish { node, dispatch } => {
-            let kind = match dispatch {
+        Effect::Publish { node, payload } => {
+            let kind = match payload {
                 OrderPayload::Train(_) => OutboundKind::Task,
                 OrderPayload::Graph { .. } => OutboundKind::Graph,
                 OrderPayload::Refused { refusal, .. } => OutboundKind::Refused(*refusal),
@@ -92,9 +92,9 @@ fn outgoing(effect: Effect, federation: &FederationId) -> Option<OutboundMessage
             let topic = topic::node(federation, &node, Channel::Account);
             Some(OutboundMessage { topic, message: Message::Account(account), retain: true })
         }
-        Effect::Publish { node, dispatch } => {
+        Effect::Publish { node, payload } => {
             let topic = topic::node(federation, &node, Channel::Task);
-            Some(OutboundMessage { topic, message: Message::Order(dispatch.order()), retain: false })
+            Some(OutboundMessage { topic, message: Message::Order(payload.order()), retain: false })
         }
         Effect::Record(_) | Effect::Persist(_) => None,
     }
@@ -107,14 +107,14 @@ mod tests {
 
     fn refused(node: &str, round: u32, refusal: Refusal) -> Effect {
         let node = NodeId::new(node).unwrap();
-        Effect::Publish { node, dispatch: OrderPayload::Refused { round, refusal } }
+        Effect::Publish { node, payload: OrderPayload::Refused { round, refusal } }
     }
 
     #[test]
     fn at_most_one_message_of_each_kind_waits_for_a_node_and_it_is_the_newest() {
         let graph = |bytes: u8| Effect::Publish {
             node: NodeId::new("a").unwrap(),
-            dispatch: OrderPayload::Graph {
+            payload: OrderPayload::Graph {
                 graph: evenhand_protocol::identity::Digest::of(b"graph"),
                 onnx: vec![bytes].into(),
             },

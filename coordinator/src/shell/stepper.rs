@@ -33,8 +33,7 @@ impl Stepper {
         let mut outbound = Vec::new();
         for input in inputs {
             let began = Instant::now();
-            let (next, effects) = federation.step(clock.now(), input);
-            federation = next;
+            let effects = federation.step(clock.now(), input);
             let mut closed = Vec::new();
             for effect in effects {
                 match effect {
@@ -67,7 +66,7 @@ impl Stepper {
 }
 
 fn log_refusal(effect: &Effect) {
-    if let Effect::Publish { node, dispatch: OrderPayload::Refused { round, refusal } } = effect {
+    if let Effect::Publish { node, payload: OrderPayload::Refused { round, refusal } } = effect {
         tracing::warn!(round, "node {node}: message refused: {}", refusal.name());
     }
 }

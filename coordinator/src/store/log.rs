@@ -5,7 +5,7 @@ use redb::{ReadOnlyTable, ReadTransaction, ReadableDatabase, ReadableTable, Writ
 use serde::de::DeserializeOwned;
 
 use super::{CHECKPOINTS, ROUNDS, RULES, Store, StoreError, UPDATES, checksum};
-use evenhand_federation::{ClosedRound, RoundEvidence, Rules, SavedFederation};
+use evenhand_federation::{ClosedRound, NodeIndex, RoundEvidence, Rules, SavedFederation};
 
 /// A snapshot of the log; rounds closed later are not in it.
 pub struct LogSnapshot {
@@ -46,7 +46,7 @@ impl LogSnapshot {
     }
 
     /// The accepted updates of a round, with the columns of their senders, if they are still stored.
-    pub fn updates(&self, round: u32) -> Result<Option<Vec<(usize, Update)>>, StoreError> {
+    pub fn updates(&self, round: u32) -> Result<Option<Vec<(NodeIndex, Update)>>, StoreError> {
         let bytes = self.transaction.open_table(UPDATES)?.get(round)?;
         bytes.map(|bytes| decoded(round, "list of updates", bytes.value())).transpose()
     }
@@ -77,8 +77,8 @@ pub(super) fn missing(round: u32, what: &str) -> StoreError {
 
 /// Appends a round.
 pub(super) fn append(transaction: &WriteTransaction, evidence: &RoundEvidence) -> Result<(), StoreError> {
-    let round = evidence.record.round;
-    let record = postcard::to_allocvec(&evidence.record).expect("plain data always encodes");
+    let round = evidence.round.round;
+    let record = postcard::to_allocvec(&evidence.round).expect("plain data always encodes");
     transaction.open_table(ROUNDS)?.insert(round, record.as_slice())?;
     let capacity = evidence.updates.iter().map(|(_, update)| 4 * update.vector().len() + 64).sum();
     let updates = postcard::to_extend(&evidence.received(), Vec::with_capacity(capacity));

@@ -31,7 +31,7 @@ impl Persistence for StorePersistence {
                 log::append(transaction, evidence)?;
             }
             if let Some(last) = rounds.last() {
-                log::prune(transaction, last.record.round, self.keep_rounds, &saved)?;
+                log::prune(transaction, last.round.round, self.keep_rounds, &saved)?;
             }
             write_state(transaction, key::LATEST, saved)
         })?;

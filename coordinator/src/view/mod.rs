@@ -131,8 +131,8 @@ impl FederationView {
         overview.traffic = TrafficView { bytes_up: traffic.bytes_up, bytes_down: traffic.bytes_down };
         let mut moved = false;
         for (node, member) in self.nodes.iter_mut().zip(federation.members()) {
-            moved |= node.row.present != member.is_alive();
-            node.row.present = member.is_alive();
+            moved |= node.row.present != member.is_online();
+            node.row.present = member.is_online();
             if member.is_removed() && node.row.removed.is_none() {
                 node.row.removed = Some(federation.round());
                 moved = true;

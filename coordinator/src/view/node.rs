@@ -112,7 +112,7 @@ impl MergeLater for NodeSpan {
 }
 
 fn loss(node: &NodeRound) -> Option<f64> {
-    match node.fate {
+    match node.response {
         NodeResponse::Arrived { loss, .. } => Some(f64::from(loss)),
         _ => None,
     }
@@ -219,18 +219,18 @@ impl NodeHistory {
         self.rounds += 1;
         self.staleness_sum += u64::from(node.staleness);
         self.staleness_max = self.staleness_max.max(node.staleness);
-        self.responses.count(node.fate);
+        self.responses.count(node.response);
         for (refusal, count) in &node.refusals {
             *self.refusals.entry(*refusal).or_default() += u64::from(*count);
         }
-        if let NodeResponse::Arrived { samples, online, norm, .. } = node.fate {
+        if let NodeResponse::Arrived { samples, online, norm, .. } = node.response {
             self.samples = Some(samples);
             self.norm = Some(norm);
             self.online_loss = online.map(|online| f64::from(online.loss)).or(self.online_loss);
         }
         self.history.put(axis, step, NodeSpan::new(node));
         let row = &mut self.row;
-        row.present = node.why != Why::Absent && node.fate != NodeResponse::Disconnected;
+        row.present = node.why != Why::Absent && node.response != NodeResponse::Disconnected;
         row.removed = node.removed;
         row.standing = node.standing;
         row.standing_error = node.standing_error;
@@ -242,7 +242,7 @@ impl NodeHistory {
         row.staleness_mean = self.staleness_sum as f64 / f64::from(self.rounds);
         row.loss = loss(node).or(row.loss);
         row.why = node.why.name().into();
-        row.response = names::response_name(node.fate);
+        row.response = names::response_name(node.response);
         row.refused = self.refusals.values().sum();
     }
 

@@ -193,9 +193,9 @@ impl Overview {
             stop_rule: StopView {
                 rule: exploring.rule,
                 window: exploring.window,
-                tested_nodes: exploring.watched,
+                tested_nodes: exploring.tested_nodes,
                 threshold: match exploring.rule {
-                    StopRuleKind::Paper => exploring.strictness,
+                    StopRuleKind::Paper => exploring.alpha,
                     StopRuleKind::Calibrated => exploring.level,
                 },
                 p_value: None,
@@ -207,9 +207,9 @@ impl Overview {
                 temperature: exploiting.temperature,
                 worst_staleness: Some(exploiting.worst_staleness).filter(|rounds| *rounds > 0.0),
             },
-            drift: (exploiting.audit_every > 0).then_some(DriftView {
-                every: exploiting.audit_every,
-                level: exploiting.audit_level,
+            drift: (exploiting.drift_test_every > 0).then_some(DriftView {
+                every: exploiting.drift_test_every,
+                level: exploiting.drift_test_level,
                 p_value: None,
                 reason: None,
             }),
@@ -261,9 +261,9 @@ impl Overview {
         self.loss = record.loss.or(self.loss);
         self.staleness = StalenessView { mean: point.staleness_mean, max: point.staleness_max };
         for node in &record.nodes {
-            self.responses.count(node.fate);
+            self.responses.count(node.response);
         }
-        for (refusal, count) in record.nodes.iter().flat_map(|node| &node.refusals).chain(&record.strangers) {
+        for (refusal, count) in record.nodes.iter().flat_map(|node| &node.refusals).chain(&record.unknown_refusals) {
             *self.refusals.entry(*refusal).or_default() += u64::from(*count);
         }
         self.traffic = TrafficView { bytes_up: point.bytes_up, bytes_down: point.bytes_down };

@@ -69,7 +69,7 @@ impl RoundPoint {
             present: record.nodes.iter().filter(present).count() as u32,
             asked: record.asked().count() as u64,
             arrived: record.arrived() as u64,
-            refused: of_nodes.chain(record.strangers.values()).map(|count| u64::from(*count)).sum(),
+            refused: of_nodes.chain(record.unknown_refusals.values()).map(|count| u64::from(*count)).sum(),
             loss: record.loss,
             p_value: p_value.filter(|_| exploring),
             drift_p_value: p_value.filter(|_| !exploring),

@@ -32,7 +32,7 @@ fn settings(nodes: u32) -> FederationConfig {
     settings.federation.rounds = 8;
     settings.federation.round_deadline_ms = 3_600_000;
     settings.training.learning_rate = 0.5;
-    settings.exploring.watched = 1;
+    settings.exploring.tested_nodes = 1;
     settings.exploring.window = 2;
     settings.exploring.rounds_max = 3;
     settings.exploiting.k = nodes.min(2);
@@ -40,7 +40,7 @@ fn settings(nodes: u32) -> FederationConfig {
     settings
 }
 
-fn blueprint() -> InitialModel {
+fn initial_model() -> InitialModel {
     InitialModel {
         graph: Digest::of(b"graph"),
         onnx: vec![7; 300_000].into(),
@@ -49,7 +49,7 @@ fn blueprint() -> InitialModel {
 }
 
 fn federation(settings: FederationConfig) -> Federation {
-    Federation::new(Rules::new(settings).unwrap(), blueprint())
+    Federation::new(Rules::new(settings).unwrap(), initial_model())
 }
 
 async fn broker(access: Access) -> EmbeddedBroker {
@@ -108,12 +108,12 @@ impl Persistence for MemoryPersistence {
 impl MemoryPersistence {
     fn restore(&self) -> Federation {
         let bytes = self.0.lock().unwrap().clone().unwrap();
-        Federation::restore(SavedFederation::from_bytes(&bytes).unwrap(), blueprint().onnx).unwrap()
+        Federation::restore(SavedFederation::from_bytes(&bytes).unwrap(), initial_model().onnx).unwrap()
     }
 }
 
 fn asked(closed: &RoundEvidence) -> BTreeSet<String> {
-    closed.record.asked().map(|node| node.node.to_string()).collect()
+    closed.round.asked().map(|node| node.node.to_string()).collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -135,11 +135,11 @@ async fn a_federation_enrols_explores_exploits_and_finishes_and_models_reach_onl
     let (stopped, rounds) = running.end().await;
     assert_eq!(stopped.federation.phase(), Phase::Finished);
     assert_eq!(rounds.len(), 8);
-    let phases: Vec<Phase> = rounds.iter().map(|closed| closed.record.phase).collect();
+    let phases: Vec<Phase> = rounds.iter().map(|closed| closed.round.phase).collect();
     assert_eq!(phases[..3], [Phase::Exploring; 3]);
     assert_eq!(phases[3..], [Phase::Exploiting; 5]);
     for closed in &rounds {
-        assert_eq!(closed.record.arrived(), asked(closed).len(), "every node answered");
+        assert_eq!(closed.round.arrived(), asked(closed).len(), "every node answered");
     }
 
     // Each node received the tasks that it was drawn for according to the records.
@@ -148,16 +148,16 @@ async fn a_federation_enrols_explores_exploits_and_finishes_and_models_reach_onl
         let transcript = node.finish().await;
         assert_eq!(transcript.phases.last(), Some(&Phase::Finished));
         let account = transcript.account.expect("an account");
-        let last = rounds.last().unwrap().record.nodes.iter().find(|row| row.node == transcript.id).unwrap();
+        let last = rounds.last().unwrap().round.nodes.iter().find(|row| row.node == transcript.id).unwrap();
         assert_eq!((account.standing, account.drawn), (last.standing, last.drawn));
         for (round, digest) in transcript.tasks {
-            let record = &rounds[round as usize - 1].record;
+            let record = &rounds[round as usize - 1].round;
             assert_eq!(digest, record.weights_before);
             received.entry(round).or_default().insert(transcript.id.to_string());
         }
     }
     for closed in &rounds {
-        assert_eq!(received[&closed.record.round], asked(closed));
+        assert_eq!(received[&closed.round.round], asked(closed));
     }
 
     // On the wire each model is seen on the topics of drawn nodes only, complete.
@@ -198,15 +198,15 @@ async fn a_node_that_disconnects_in_a_round_is_given_up_at_once_and_can_return()
     let a = ScriptedNode::start(address.clone(), "a", 1, NodeScript::WaitFrom(3));
     let b = ScriptedNode::start(address.clone(), "b", 1, NodeScript::AnswerAll);
     let leaving = ScriptedNode::start(address.clone(), "c", 1, NodeScript::DisconnectIn(2));
-    assert_eq!(running.round().await.record.arrived(), 3);
+    assert_eq!(running.round().await.round.arrived(), 3);
     let second = running.round().await;
-    assert_eq!(second.record.nodes[2].fate, NodeResponse::Disconnected, "its will ended the wait");
+    assert_eq!(second.round.nodes[2].response, NodeResponse::Disconnected, "its will ended the wait");
     leaving.finish().await;
     let mut back = ScriptedNode::start(address.clone(), "c", 2, NodeScript::AnswerAll);
     back.wait_for_manifest().await;
     a.proceed();
-    assert_eq!(running.round().await.record.arrived(), 2, "it was offline when round 3 was drawn");
-    assert_eq!(running.round().await.record.arrived(), 3, "and online for round 4");
+    assert_eq!(running.round().await.round.arrived(), 2, "it was offline when round 3 was drawn");
+    assert_eq!(running.round().await.round.arrived(), 3, "and online for round 4");
     let (stopped, _) = running.end().await;
     let member = &stopped.federation.members()[2];
     assert_eq!(
@@ -230,7 +230,7 @@ async fn a_late_will_of_an_old_session_does_not_take_a_node_offline() {
     // The birth of b's second session arrives before the will of its first.
     let a = ScriptedNode::start(address(&broker), "a", 1, NodeScript::WaitFrom(2));
     let b = ScriptedNode::start(address(&broker), "b", 2, NodeScript::AnswerAll);
-    assert_eq!(running.round().await.record.arrived(), 2);
+    assert_eq!(running.round().await.round.arrived(), 2);
     let (ghost, mut events) = Link::connect(LinkOptions::new(address(&broker), "ghost")).unwrap();
     events.first_connection(std::time::Duration::from_secs(60)).await.unwrap();
     let status = topic::node(&rules.federation.name, &NodeId::new("b").unwrap(), Channel::Status);
@@ -238,9 +238,9 @@ async fn a_late_will_of_an_old_session_does_not_take_a_node_offline() {
     ghost.close(std::time::Duration::from_secs(60)).await.unwrap();
     // Only now does a answer its second task: with the will in effect, b would be missing from round 3.
     a.proceed();
-    assert_eq!(running.round().await.record.arrived(), 2);
+    assert_eq!(running.round().await.round.arrived(), 2);
     let third = running.round().await;
-    assert_eq!(third.record.arrived(), 2);
+    assert_eq!(third.round.arrived(), 2);
     running.end().await;
     a.finish().await;
     b.finish().await;
@@ -257,7 +257,7 @@ async fn all_nodes_resume_after_a_restart_of_the_broker() {
     let nodes: Vec<ScriptedNode> = ["a", "b", "c"]
         .map(|name| ScriptedNode::start(address(&first), name, 1, NodeScript::WaitFrom(2)))
         .into();
-    assert_eq!(running.round().await.record.arrived(), 3);
+    assert_eq!(running.round().await.round.arrived(), 3);
     // All have round 2's task unanswered when the broker stops and loses its state.
     first.stop().await;
     let second = EmbeddedBroker::start(BrokerOptions::new(listen, Access::Open)).await.unwrap();
@@ -295,7 +295,7 @@ async fn a_restored_coordinator_resumes_the_open_round() {
         RunningCoordinator::start(address(&broker), persistence.restore(), persistence.clone()).await;
     nodes.iter().for_each(ScriptedNode::proceed);
     let fifth = running.round().await;
-    assert_eq!((fifth.record.round, asked(&fifth)), (5, drawn));
+    assert_eq!((fifth.round.round, asked(&fifth)), (5, drawn));
     let (stopped, _) = running.end().await;
     assert_eq!(stopped.federation.phase(), Phase::Finished);
     drop(nodes);
@@ -314,7 +314,7 @@ async fn the_operator_can_pause_resume_and_finish() {
     assert_eq!(running.handle.command(Command::Begin).await, Err(CommandRejection::Begun.into()));
     assert_eq!(running.handle.command(Command::Resume).await, Ok(()));
     nodes.iter().for_each(ScriptedNode::proceed);
-    assert_eq!(running.round().await.record.round, 2);
+    assert_eq!(running.round().await.round.round, 2);
     assert_eq!(running.handle.command(Command::Finish).await, Ok(()));
     let handle = running.handle.clone();
     let (stopped, _) = running.end().await;
@@ -360,7 +360,7 @@ async fn an_oversized_retained_packet_is_cleared(address: Broker) {
     let (stopped, rounds) = running.end().await;
     assert_eq!((stopped.federation.phase(), rounds.len()), (Phase::Finished, 3));
     let refused: u32 =
-        rounds.iter().filter_map(|round| round.record.strangers.get(&Refusal::Malformed)).sum();
+        rounds.iter().filter_map(|round| round.round.unknown_refusals.get(&Refusal::Malformed)).sum();
     assert_eq!(refused, 1, "refused once, over one connection");
     drop(nodes);
 
@@ -410,7 +410,7 @@ async fn repeated_requests_are_rate_limited() {
     asking.close(std::time::Duration::from_secs(60)).await.unwrap();
     let nodes = ["a", "b"].map(|name| ScriptedNode::start(address(&broker), name, 1, NodeScript::AnswerAll));
     let (stopped, _) = running.end().await;
-    let graphs = stopped.traffic.bytes_up / blueprint().onnx.len() as u64;
+    let graphs = stopped.traffic.bytes_up / initial_model().onnx.len() as u64;
     assert!(graphs < 64 + 8 * 3, "{graphs} times the file, models included");
     for node in nodes {
         node.finish().await;

@@ -34,14 +34,14 @@ fn config(broker: &Mosquitto, state: &Path) -> CoordinatorConfig {
     config.federation.rounds = ROUNDS;
     // Every drawn node answers, so that the same updates arrive in every run.
     config.federation.round_deadline_ms = 3_600_000;
-    config.exploring.watched = 2;
+    config.exploring.tested_nodes = 2;
     config.exploring.window = 6;
     config.exploring.rounds_max = EXPLORING;
     config.exploiting.k = 2;
     config.exploiting.temperature = 0.05;
     config.exploiting.sampler = SamplerKind::Credit;
-    config.exploiting.audit_every = 10;
-    config.exploiting.audit_window = 2;
+    config.exploiting.drift_test_every = 10;
+    config.exploiting.drift_test_window = 2;
     config.broker.url = broker.url();
     config.dashboard.enabled = false;
     config.state.folder = state.to_owned();
@@ -65,7 +65,7 @@ fn result(state: &Path) -> KillRunResult {
         opened: Tick(0),
         closed: Tick(0),
         nodes: record.nodes.into_iter().map(|node| NodeRound { refusals: BTreeMap::new(), ..node }).collect(),
-        strangers: BTreeMap::new(),
+        unknown_refusals: BTreeMap::new(),
         ..record
     };
     let log = store.log().unwrap();

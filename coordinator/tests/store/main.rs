@@ -4,9 +4,6 @@
 mod audit;
 mod file;
 mod run;
-#[allow(dead_code)]
-#[path = "../../federation/tests/federation/world.rs"]
-mod world;
 
 use evenhand_coordinator::store::Store;
 use evenhand_protocol::message::Phase;
@@ -41,7 +38,7 @@ fn the_bytes_written_for_a_round_do_not_grow_with_the_rounds() {
     let mut rules = rules();
     rules.federation.rounds = 300;
     rules.exploring.rounds_max = 300;
-    rules.exploring.strictness = 0.999_999;
+    rules.exploring.alpha = 0.999_999;
     let mut harness = StoreHarness::start(folder.path(), &rules, 10);
     harness.enrol(&["a", "b", "c", "d", "e"]);
     let size = |harness: &StoreHarness| harness.world.federation().save().without_history().to_bytes().len();

@@ -6,45 +6,46 @@ use std::sync::Arc;
 use evenhand_coordinator::shell::Persistence;
 use evenhand_coordinator::store::{Store, StorePersistence};
 use evenhand_fairness::{Estimator, Utility};
+use evenhand_federation::strategy::Evenhand;
 use evenhand_federation::{Command, Federation, FederationConfig, Input, NormPolicy, Rules};
 use evenhand_protocol::codec::{self, CodecKind, ErrorFeedback};
 use evenhand_protocol::message::{Answer, Declined};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::world::{World, blueprint, node, settings, update};
+use evenhand_testkit::federation::scripted::{ScriptedFederation, initial_model, node, small_config, update};
 
 pub(crate) const DIM: usize = 40;
 
 pub(crate) fn rules() -> FederationConfig {
-    let mut rules = settings(4);
+    let mut rules = small_config(4);
     rules.federation.rounds = 30;
     rules.contribution.utility = Utility::Cosine;
     rules.contribution.estimator = Estimator::Stratified;
-    rules.exploring.watched = 2;
+    rules.exploring.tested_nodes = 2;
     rules.exploring.window = 4;
     rules.exploring.rounds_max = 8;
     rules.exploring.newcomer_rounds = 3;
     rules.exploiting.k = 2;
     rules.exploiting.temperature = 0.05;
-    rules.exploiting.audit_every = 4;
-    rules.exploiting.audit_window = 2;
-    rules.exploiting.audit_level = 0.2;
+    rules.exploiting.drift_test_every = 4;
+    rules.exploiting.drift_test_window = 2;
+    rules.exploiting.drift_test_level = 0.2;
     rules.training.codec = CodecKind::Int8;
     rules.admission.norm_max = 8.0;
-    rules.admission.norm = NormPolicy::Clip;
+    rules.admission.on_norm_exceeded = NormPolicy::Clip;
     rules.admission.norm_ratio_max = 1.1;
     rules.admission.samples_ratio_max = 1.2;
     rules
 }
 
 pub(crate) fn new_federation(rules: &FederationConfig) -> Federation {
-    Federation::new(Rules::new(rules.clone()).unwrap(), blueprint(DIM))
+    Federation::new(Rules::new(rules.clone()).unwrap(), initial_model(DIM))
 }
 
 /// A federation and its store.
 pub(crate) struct StoreHarness {
-    pub(crate) world: World,
+    pub(crate) world: ScriptedFederation,
     persistence: StorePersistence,
     /// Rounds in the store.
     written: usize,
@@ -55,7 +56,7 @@ impl StoreHarness {
         let store = Arc::new(Store::open_or_create(folder).unwrap());
         let federation = store.resume(new_federation(rules)).unwrap();
         Self {
-            world: World::of(federation),
+            world: ScriptedFederation::driving(federation, || Box::new(Evenhand)),
             persistence: StorePersistence::new(store, keep_rounds),
             written: 0,
         }
@@ -72,7 +73,7 @@ impl StoreHarness {
 
     pub(crate) fn enrol(&mut self, names: &[&str]) {
         for name in names {
-            self.world.born(name, 1);
+            self.world.comes_online(name, 1);
             self.sync();
         }
     }

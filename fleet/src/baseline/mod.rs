@@ -1,25 +1,42 @@
 //! Strategies by name: Evenhand and the baselines it is compared with.
 
-use evenhand_federation::strategy::StrategyKind;
+mod cons;
+mod fedavg;
+mod fgfl;
+mod gog;
+mod qffl;
+mod standalone;
+
+#[cfg(test)]
+mod tests;
+
+use evenhand_federation::strategy::{Evenhand, Strategy};
+
+pub use self::cons::Cons;
+pub use self::fedavg::FedAvg;
+pub use self::fgfl::Fgfl;
+pub use self::gog::Gog;
+pub use self::qffl::QFfl;
+pub use self::standalone::Standalone;
 
 /// A strategy that simulations can run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RegisteredStrategy {
     /// Its name on the command line and in records.
     pub name: &'static str,
-    /// The strategy.
-    pub kind: StrategyKind,
+    /// The strategy before its first round.
+    pub create: fn() -> Box<dyn Strategy>,
 }
 
 /// All strategies, Evenhand first: one line a strategy.
 pub const STRATEGIES: [RegisteredStrategy; 7] = [
-    RegisteredStrategy { name: "evenhand", kind: StrategyKind::Evenhand },
-    RegisteredStrategy { name: "fedavg", kind: StrategyKind::FedAvg },
-    RegisteredStrategy { name: "q-ffl", kind: StrategyKind::QFfl },
-    RegisteredStrategy { name: "fgfl", kind: StrategyKind::Fgfl },
-    RegisteredStrategy { name: "gog", kind: StrategyKind::Gog },
-    RegisteredStrategy { name: "standalone", kind: StrategyKind::Standalone },
-    RegisteredStrategy { name: "cons", kind: StrategyKind::Cons },
+    RegisteredStrategy { name: "evenhand", create: || Box::new(Evenhand) },
+    RegisteredStrategy { name: "fedavg", create: || Box::new(FedAvg) },
+    RegisteredStrategy { name: "q-ffl", create: || Box::new(QFfl::default()) },
+    RegisteredStrategy { name: "fgfl", create: || Box::new(Fgfl::default()) },
+    RegisteredStrategy { name: "gog", create: || Box::new(Gog::default()) },
+    RegisteredStrategy { name: "standalone", create: || Box::new(Standalone) },
+    RegisteredStrategy { name: "cons", create: || Box::new(Cons::default()) },
 ];
 
 /// The strategy of a name, if there is one.

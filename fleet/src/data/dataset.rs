@@ -1,6 +1,6 @@
 //! Data sets: names, models, losses and publishers.
 
-use evenhand_federation::Loss;
+use evenhand_protocol::message::LossKind;
 use evenhand_models::shipped;
 
 use crate::names::value_name;
@@ -54,11 +54,11 @@ impl Dataset {
     }
 
     /// The loss it is learned by: the shipped classifiers end in log-probabilities.
-    pub fn loss(self) -> Loss {
+    pub fn loss(self) -> LossKind {
         match self {
-            Dataset::Electricity | Dataset::Meters => Loss::Mse,
+            Dataset::Electricity | Dataset::Meters => LossKind::Mse,
             Dataset::Mnist | Dataset::Cifar10 | Dataset::Pathmnist | Dataset::Hft | Dataset::Synthetic => {
-                Loss::Nll
+                LossKind::Nll
             }
         }
     }

@@ -5,7 +5,7 @@ use evenhand_federation::FederationConfig;
 use evenhand_protocol::identity::FederationId;
 
 use super::setup::Setup;
-use crate::baseline;
+use crate::baseline::{self, RegisteredStrategy};
 use crate::data::AsPublished;
 use crate::sim::{SimulationError, simulated_federation};
 
@@ -21,26 +21,29 @@ pub(super) fn federation_name() -> Result<FederationId, SimulationError> {
 }
 
 impl Setup {
+    /// The strategy of the variant.
+    pub(super) fn strategy(&self) -> Result<RegisteredStrategy, SimulationError> {
+        baseline::strategy(self.variant.strategy())
+            .ok_or_else(|| SimulationError::Defect("a variant without a strategy".into()))
+    }
+
     /// The configuration of the trial's federation: the published one, with what the variant changes.
     pub(super) fn federation(&self) -> Result<FederationConfig, SimulationError> {
         let as_code = self.as_published == AsPublished::Code;
-        let strategy = baseline::strategy(self.variant.strategy())
-            .ok_or_else(|| SimulationError::Defect("a variant without a strategy".into()))?;
         let mut config = simulated_federation(self.nodes);
         config.federation.name = federation_name()?;
         config.federation.seed = self.seed;
         config.federation.rounds = self.rounds;
         config.federation.round_interval_ms = ROUND_INTERVAL_MS;
-        config.federation.strategy = strategy.kind;
         config.training.loss = self.dataset.loss();
         config.training.learning_rate = self.learning_rate;
         config.training.optimiser = self.optimiser;
-        config.training.dilute = as_code;
+        config.training.count_missing_as_zero = as_code;
         config.contribution = self.contribution(as_code);
         config.exploring.rule = self.variant.stop_rule();
         config.exploring.window = self.window as u32;
-        config.exploring.watched = self.tested_nodes as u32;
-        config.exploring.strictness = self.alpha;
+        config.exploring.tested_nodes = self.tested_nodes as u32;
+        config.exploring.alpha = self.alpha;
         config.exploiting.k = self.k as u32;
         config.exploiting.temperature = self.temperature;
         config.exploiting.sampler = self.variant.sampler(as_code);

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use evenhand_federation::{self as federation, InitialModel, RoundEvidence, Rules};
+use evenhand_federation::{InitialModel, RoundEvidence, Rules};
 use evenhand_models::{LoadOptions, Loss, Model};
 use evenhand_node::core;
 use evenhand_node::window::{RowsConfig, WindowSettings};
 use evenhand_protocol::identity::{Digest, NodeId};
+use evenhand_protocol::message::LossKind;
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
@@ -40,7 +41,8 @@ pub fn run(
     let nodes = members.iter().enumerate().map(|(node, member)| node_spec(setup, &stream, node, member));
     let simulation = Simulation {
         rules: rules.clone(),
-        blueprint: InitialModel {
+        strategy: setup.strategy()?,
+        initial_model: InitialModel {
             graph: Digest(model.digest()),
             onnx: onnx.into(),
             weights: Arc::clone(&weights),
@@ -64,7 +66,7 @@ pub fn run(
     }
     let mut record = |closed: &RoundEvidence, _: f64| {
         recorder.round(closed)?;
-        on_round(closed.record.round);
+        on_round(closed.round.round);
         Ok(())
     };
     let result = memory::simulate(simulation, interrupt, &mut record)?;
@@ -127,10 +129,10 @@ fn node_spec(
 
 fn loss(dataset: Dataset) -> Loss {
     match dataset.loss() {
-        federation::Loss::Mse => Loss::Mse,
-        federation::Loss::CrossEntropy => Loss::CrossEntropy,
-        federation::Loss::Nll => Loss::Nll,
-        federation::Loss::Huber => Loss::Huber,
+        LossKind::Mse => Loss::Mse,
+        LossKind::CrossEntropy => Loss::CrossEntropy,
+        LossKind::Nll => Loss::Nll,
+        LossKind::Huber => Loss::Huber,
     }
 }
 

@@ -160,7 +160,7 @@ impl RecordedRun {
 
     fn henze_zirkler(&self) -> Option<NormalityFigures> {
         let nodes = self.nodes.len();
-        let tested = (self.description.rules.exploring.watched as usize).min(nodes);
+        let tested = (self.description.rules.exploring.tested_nodes as usize).min(nodes);
         let columns: Vec<usize> = (0..tested).map(|column| column * nodes / tested).collect();
         let contributions = self.explored();
         let rows: Vec<Vec<f64>> =

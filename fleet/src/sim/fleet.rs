@@ -1,6 +1,6 @@
 //! A fleet of simulated households before it runs; both transports run the same federation and the same nodes.
 
-use evenhand_federation::{InitialModel, Rules};
+use evenhand_federation::{Federation, InitialModel, Rules};
 use evenhand_node::config::{BrokerLinkConfig, MemberConfig, NodeConfig, Pace, PaceConfig, SourceConfig};
 use evenhand_node::core::NodeSettings;
 use evenhand_node::source::household::HouseholdConfig;
@@ -9,14 +9,17 @@ use evenhand_program::log::{LogConfig, LogLevel};
 use evenhand_protocol::identity::NodeId;
 
 use super::SimulationError;
+use crate::baseline::RegisteredStrategy;
 
 /// A fleet of households before it runs.
 #[derive(Debug, Clone)]
 pub struct HouseholdFleet {
     /// The federation's rules.
     pub rules: Rules,
+    /// The strategy.
+    pub strategy: RegisteredStrategy,
     /// The initial model.
-    pub blueprint: InitialModel,
+    pub initial_model: InitialModel,
     /// The nodes, in the order of their names.
     pub nodes: Vec<HouseholdNode>,
     /// The window that makes samples of readings.
@@ -35,6 +38,11 @@ pub struct HouseholdNode {
 }
 
 impl HouseholdFleet {
+    /// The federation before its first node.
+    pub fn federation(&self) -> Federation {
+        Federation::with_strategy(self.rules.clone(), self.initial_model.clone(), (self.strategy.create)())
+    }
+
     /// The settings of a node's core.
     pub(super) fn node_settings(&self, node: &HouseholdNode) -> Result<NodeSettings, SimulationError> {
         Ok(self.node_config(node, "mqtt://127.0.0.1", false).settings()?)
@@ -47,7 +55,7 @@ impl HouseholdFleet {
         NodeConfig {
             node: MemberConfig {
                 forecasts,
-                parameters_max: self.blueprint.weights.len(),
+                parameters_max: self.initial_model.weights.len(),
                 seed: node.household.seed,
                 ..MemberConfig::new(id.clone(), federation.clone())
             },

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use evenhand_broker::{Access, BrokerOptions, COORDINATOR, EmbeddedBroker};
 use evenhand_coordinator::shell::{ConnectionOptions, Coordinator};
-use evenhand_federation::{Command, Federation};
+use evenhand_federation::Command;
 use evenhand_link::{Broker, Link, LinkOptions};
 use evenhand_models::LoadOptions;
 use evenhand_node::model_cache::ModelCache;
@@ -51,7 +51,7 @@ pub async fn run(
             (embedded.url(), broker, Some(embedded))
         }
     };
-    let federation = Federation::new(fleet.rules.clone(), fleet.blueprint.clone());
+    let federation = fleet.federation();
     let coordinator = Coordinator::connect(ConnectionOptions::new(broker), federation).await?;
     let handle = coordinator.handle();
     let (reports_in, mut reports) = mpsc::unbounded_channel();

@@ -56,12 +56,12 @@ impl<W: Write> RunRecorder<W> {
 
     /// Records a closed round.
     pub fn round(&mut self, closed: &RoundEvidence) -> Result<(), SimulationError> {
-        let mut round = self.log.summary(&closed.record);
+        let mut round = self.log.summary(&closed.round);
         if let (Some(receivers), false) = (&self.receivers, round.exploring) {
             round.drawn.iter_mut().for_each(|node| *node = receivers[*node]);
             round.drawn.sort_unstable();
         }
-        let next = IssuedModels { latest: closed.weights.shared(), node_models: self.node_models(closed) };
+        let next = IssuedModels { latest: closed.weights.to_shared(), node_models: self.node_models(closed) };
         let issued = std::mem::replace(&mut self.issued, next);
         self.online.push(self.evaluator.round(round.round, &round.drawn, &issued)?);
         self.p_value = round.stop.as_ref().and_then(|stop| stop.p_value).or(self.p_value);
@@ -70,11 +70,11 @@ impl<W: Write> RunRecorder<W> {
         Ok(())
     }
 
-    /// The models of single nodes by position, from those by column.
+    /// The models of single nodes by position, from those by index.
     fn node_models(&self, closed: &RoundEvidence) -> BTreeMap<usize, Arc<[f32]>> {
-        let positions = closed.record.nodes.iter().map(|node| self.log.position(node.node.as_str()));
-        let models = positions.zip(&closed.own);
-        models.filter_map(|(position, model)| Some((position?, model.shared()))).collect()
+        let positions = closed.round.nodes.iter().map(|node| self.log.position(node.node.as_str()));
+        let models = positions.zip(&closed.node_models);
+        models.filter_map(|(position, model)| Some((position?, model.to_shared()))).collect()
     }
 
     /// Shows what the run is waiting for.

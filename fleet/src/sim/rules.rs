@@ -8,7 +8,7 @@ pub(crate) fn simulated_federation(nodes: usize) -> FederationConfig {
     let nodes = nodes as u32;
     FederationConfig {
         federation: GeneralConfig { nodes_min: nodes, nodes_max: nodes, ..Default::default() },
-        exploring: ExploringConfig { skip_constant: false, ..Default::default() },
+        exploring: ExploringConfig { skip_uninformative: false, ..Default::default() },
         admission: AdmissionConfig { norm_ratio_max: 0.0, samples_ratio_max: 0.0, ..Default::default() },
         ..Default::default()
     }

@@ -12,7 +12,7 @@ fn description(nodes: usize, rounds: u32, k: usize) -> RunDescription {
     config.federation.rounds = rounds;
     config.federation.seed = 7;
     config.exploring.window = 8;
-    config.exploring.watched = nodes.min(4) as u32;
+    config.exploring.tested_nodes = nodes.min(4) as u32;
     config.exploiting.k = k as u32;
     config.exploiting.temperature = 0.05;
     RunDescription {

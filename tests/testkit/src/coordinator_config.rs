@@ -10,7 +10,7 @@ pub fn endless(state: PathBuf, broker_port: u16) -> CoordinatorConfig {
     config.federation.nodes_min = 3;
     config.federation.rounds = 1_000_000;
     config.federation.round_deadline_ms = 3_600_000;
-    config.exploring.watched = 1;
+    config.exploring.tested_nodes = 1;
     config.exploring.window = 2;
     config.exploring.rounds_max = 3;
     config.exploiting.k = 1;

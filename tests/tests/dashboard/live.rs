@@ -6,7 +6,7 @@ use evenhand_broker::{Access, BrokerOptions, COORDINATOR, EmbeddedBroker};
 use evenhand_coordinator::dashboard::{CommandResult, Dashboard, LiveView, LiveViewUpdater, paths};
 use evenhand_coordinator::shell::{ConnectionOptions, Coordinator};
 use evenhand_coordinator::view::FederationView;
-use evenhand_federation::{Command, Federation};
+use evenhand_federation::Command;
 use evenhand_link::Broker;
 use evenhand_tests::houses::{self, Houses};
 use evenhand_tests::http::{Listener, get};
@@ -23,7 +23,7 @@ async fn a_running_federation_is_shown_live_commanded_and_its_model_never_served
     let password = access.password().unwrap().to_owned();
     let embedded = EmbeddedBroker::start(BrokerOptions::local(access)).await.unwrap();
     let broker = Broker::parse(&embedded.url()).unwrap().with_credentials(COORDINATOR, password);
-    let federation = Federation::new(fleet.rules.clone(), fleet.blueprint.clone());
+    let federation = fleet.federation();
     let coordinator = Coordinator::connect(ConnectionOptions::new(broker), federation).await.unwrap();
     let handle = coordinator.handle();
     let live_view = LiveView::new(FederationView::new(coordinator.federation()));
@@ -87,7 +87,7 @@ async fn a_running_federation_is_shown_live_commanded_and_its_model_never_served
     while let Ok(round) = rounds.try_recv() {
         let weights = round.evidence.weights.values().iter().flat_map(|value| value.to_le_bytes());
         models.insert(weights.collect::<Vec<u8>>());
-        records.push(round.evidence.record.clone());
+        records.push(round.evidence.round.clone());
     }
     let bodies = spawn_blocking(move || {
         let fixed = paths().into_iter().filter(|path| !path.contains('{') && !path.ends_with("/events"));

@@ -33,7 +33,7 @@ pub(crate) async fn served(
     let command_sink = move |command| -> CommandResult {
         let told = match &command {
             Command::Remove(node) if node.as_str() == "nobody" => {
-                Err(CommandRejection::Stranger(node.clone()).into())
+                Err(CommandRejection::UnknownNode(node.clone()).into())
             }
             Command::Explore => Err(CommandRejection::Unsettled.into()),
             _ => {

@@ -6,11 +6,11 @@ use evenhand_protocol::message::{Answer, Refusal, Update};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-use super::world::{World, close_to, node, settings, update};
+use evenhand_testkit::federation::scripted::{ScriptedFederation, close_to, node, small_config, update};
 
 #[test]
 fn an_update_counts_once_however_often_it_arrives() {
-    let mut world = World::with(settings(2), 1, &["a", "b"]);
+    let mut world = ScriptedFederation::with(small_config(2), 1, &["a", "b"]);
     world.updates("a", 10, &[1.0]);
     world.updates("a", 10, &[5.0]);
     world.updates("b", 10, &[1.0]);
@@ -21,14 +21,14 @@ fn an_update_counts_once_however_often_it_arrives() {
     world.updates("a", 10, &[0.0]);
     world.updates("b", 10, &[0.0]);
     assert_eq!(world.last().weights.values(), [-0.5]);
-    assert_eq!(world.last().record.nodes[0].refusals[&Refusal::Repeated], 1);
+    assert_eq!(world.last().round.nodes[0].refusals[&Refusal::Repeated], 1);
 }
 
 #[test]
 fn each_reason_of_refusal_is_told_counted_and_does_not_hold_up_the_round() {
-    let mut rules = settings(2);
+    let mut rules = small_config(2);
     rules.training.samples_max = 50;
-    let mut world = World::with(rules.clone(), 2, &["a", "b"]);
+    let mut world = ScriptedFederation::with(rules.clone(), 2, &["a", "b"]);
     world.updates("stranger", 10, &[1.0, 1.0]);
     world.step(Input::Malformed { node: node("b") });
     let bad: [(u32, Vec<f32>, Refusal); 6] = [
@@ -47,13 +47,13 @@ fn each_reason_of_refusal_is_told_counted_and_does_not_hold_up_the_round() {
     use Refusal::*;
     assert_eq!(told, [Unknown, Malformed, Dimension, NotFinite, Norm, Samples], "each told once a round");
     world.updates("b", 10, &[1.0, 1.0]);
-    let record = &world.last().record;
-    assert_eq!(record.nodes[0].fate, NodeResponse::Refused(Samples));
+    let record = &world.last().round;
+    assert_eq!(record.nodes[0].response, NodeResponse::Refused(Samples));
     assert_eq!(record.nodes[0].contribution, Some(0.0));
     let counts: Vec<u32> = [Dimension, NotFinite, Norm, Samples].map(|r| record.nodes[0].refusals[&r]).into();
     assert_eq!(counts, [1, 2, 1, 2]);
     assert_eq!(record.nodes[1].refusals[&Malformed], 1);
-    assert_eq!(record.strangers[&Unknown], 1);
+    assert_eq!(record.unknown_refusals[&Unknown], 1);
     // Late for round 1, too early for round 3.
     world.answers("a", Answer::Update(update(1, 10, &[1.0, 1.0])));
     world.answers("a", Answer::Update(update(3, 10, &[1.0, 1.0])));
@@ -66,19 +66,19 @@ fn each_reason_of_refusal_is_told_counted_and_does_not_hold_up_the_round() {
     // A node whose update was refused may mend it in time.
     world.updates("a", 10, &[1.0, 1.0]);
     world.updates("b", 10, &[1.0, 1.0]);
-    assert_eq!(world.last().record.arrived(), 2);
+    assert_eq!(world.last().round.arrived(), 2);
 }
 
 #[test]
 fn a_norm_can_be_clipped_instead() {
-    let mut rules = settings(1);
+    let mut rules = small_config(1);
     rules.admission.norm_max = 5.0;
-    rules.admission.norm = NormPolicy::Clip;
-    let mut world = World::with(rules, 2, &["a"]);
+    rules.admission.on_norm_exceeded = NormPolicy::Clip;
+    let mut world = ScriptedFederation::with(rules, 2, &["a"]);
     world.updates("a", 10, &[30.0, 40.0]);
     assert_eq!(world.last().weights.values(), [-1.5, 1.0 - 2.0]);
     assert!(
-        matches!(world.last().record.nodes[0].fate, NodeResponse::Arrived { norm, .. } if close_to(norm, 50.0))
+        matches!(world.last().round.nodes[0].response, NodeResponse::Arrived { norm, .. } if close_to(norm, 50.0))
     );
 }
 
@@ -87,7 +87,7 @@ fn a_compressed_update_counts_like_its_vector_and_its_wrong_length_is_refused() 
     let mut rng = ChaCha8Rng::seed_from_u64(1);
     let mut encoded =
         |vector: &[f32]| encode(CodecKind::Bf16, vector, &mut ErrorFeedback::default(), &mut rng);
-    let mut world = World::with(settings(2), 2, &["a", "b"]);
+    let mut world = ScriptedFederation::with(small_config(2), 2, &["a", "b"]);
     for vector in [encoded(&[2.0]), encoded(&[2.0, 4.0])] {
         let update = Update { vector, ..update(1, 10, &[]) };
         world.answers("a", Answer::Update(update));

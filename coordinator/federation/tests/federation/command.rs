@@ -1,18 +1,17 @@
 //! What the operator can ask for while it runs.
 
-use evenhand_federation::strategy::StrategyKind;
 use evenhand_federation::{Command, CommandRejection, Input};
 use evenhand_protocol::message::{Answer, Phase, Refusal};
 
-use super::world::{World, close_to, node, settings, update};
+use evenhand_testkit::federation::scripted::{ScriptedFederation, UniformDraws, close_to, node, small_config, update};
 
 #[test]
 fn a_pause_lets_the_round_end_and_opens_no_other() {
-    let mut world = World::with(settings(1), 1, &["a"]);
+    let mut world = ScriptedFederation::with(small_config(1), 1, &["a"]);
     world.command(Command::Pause);
     assert_eq!(world.phase(), Phase::Paused);
     world.updates("a", 1, &[1.0]);
-    assert_eq!(world.last().record.round, 1);
+    assert_eq!(world.last().round.round, 1);
     assert!(world.asked(2).is_empty());
     assert_eq!(world.federation().alarm(), None);
     world.command(Command::Resume);
@@ -21,9 +20,9 @@ fn a_pause_lets_the_round_end_and_opens_no_other() {
 
 #[test]
 fn the_operator_can_have_contributions_measured_anew() {
-    let mut rules = settings(2);
+    let mut rules = small_config(2);
     rules.exploring.rounds_max = 1;
-    let mut world = World::with(rules, 1, &["a", "b"]);
+    let mut world = ScriptedFederation::with(rules, 1, &["a", "b"]);
     world.updates("a", 10, &[3.0]);
     world.updates("b", 10, &[1.0]);
     assert_eq!(world.phase(), Phase::Exploiting);
@@ -41,12 +40,12 @@ fn the_operator_can_have_contributions_measured_anew() {
 
 #[test]
 fn a_node_that_is_away_while_others_are_measured_anew_keeps_its_old_standing() {
-    let mut rules = settings(2);
+    let mut rules = small_config(2);
     rules.exploring.rounds_max = 1;
-    let mut world = World::with(rules, 1, &["a", "b"]);
+    let mut world = ScriptedFederation::with(rules, 1, &["a", "b"]);
     world.updates("a", 10, &[3.0]);
     world.updates("b", 10, &[1.0]);
-    world.dies("a", 1);
+    world.goes_offline("a", 1);
     world.command(Command::Explore);
     while world.phase() == Phase::Exploiting {
         match world.asked(world.federation().round()).contains(&"b") {
@@ -61,23 +60,23 @@ fn a_node_that_is_away_while_others_are_measured_anew_keeps_its_old_standing() {
 
 #[test]
 fn a_removed_node_is_out_for_good() {
-    let mut world = World::with(settings(2), 1, &["a", "b"]);
+    let mut world = ScriptedFederation::with(small_config(2), 1, &["a", "b"]);
     world.updates("a", 10, &[1.0]);
     world.command(Command::Remove(node("b")));
-    assert_eq!(world.last().record.round, 1, "nobody waits for it");
+    assert_eq!(world.last().round.round, 1, "nobody waits for it");
     assert_eq!(world.asked(2), ["a"]);
-    world.born("b", 2);
+    world.comes_online("b", 2);
     world.answers("b", Answer::Update(update(2, 10, &[1.0])));
     assert_eq!(world.refusals, [(node("b"), Refusal::Unknown)]);
     world.updates("a", 10, &[1.0]);
     assert_eq!(world.asked(3), ["a"]);
-    assert_eq!(world.last().record.nodes[1].sampling_probability, 0.0);
-    assert_eq!(world.last().record.nodes[0].sampling_probability, 1.0);
+    assert_eq!(world.last().round.nodes[1].sampling_probability, 0.0);
+    assert_eq!(world.last().round.nodes[0].sampling_probability, 1.0);
 }
 
 #[test]
 fn the_operator_can_end_it_with_what_was_reached() {
-    let mut world = World::with(settings(2), 1, &["a", "b"]);
+    let mut world = ScriptedFederation::with(small_config(2), 1, &["a", "b"]);
     world.updates("a", 10, &[1.0]);
     world.command(Command::Finish);
     assert_eq!(world.phase(), Phase::Finished);
@@ -87,34 +86,33 @@ fn the_operator_can_end_it_with_what_was_reached() {
 
 #[test]
 fn a_pause_does_not_hide_what_else_can_be_asked_for() {
-    let mut world = World::with(settings(2), 1, &["a"]);
+    let mut world = ScriptedFederation::with(small_config(2), 1, &["a"]);
     world.command(Command::Pause);
-    let objection = |world: &World, command| world.federation().objection(&command);
-    assert_eq!(objection(&world, Command::Explore), Some(CommandRejection::Unsettled));
-    assert_eq!(objection(&world, Command::Begin), None);
+    let rejection = |world: &ScriptedFederation, command| world.federation().rejection(&command);
+    assert_eq!(rejection(&world, Command::Explore), Some(CommandRejection::Unsettled));
+    assert_eq!(rejection(&world, Command::Begin), None);
     world.command(Command::Begin);
     world.command(Command::Resume);
     assert_eq!((world.phase(), world.asked(1)), (Phase::Exploring, vec!["a"]));
-    assert_eq!(objection(&world, Command::Begin), Some(CommandRejection::Begun));
-    assert_eq!(objection(&world, Command::Remove(node("b"))), Some(CommandRejection::Stranger(node("b"))));
+    assert_eq!(rejection(&world, Command::Begin), Some(CommandRejection::Begun));
+    assert_eq!(rejection(&world, Command::Remove(node("b"))), Some(CommandRejection::UnknownNode(node("b"))));
     world.command(Command::Finish);
-    assert_eq!(objection(&world, Command::Pause), Some(CommandRejection::Over));
+    assert_eq!(rejection(&world, Command::Pause), Some(CommandRejection::Over));
 }
 
 #[test]
-fn what_is_objected_to_changes_nothing() {
-    let mut rules = settings(2);
-    rules.federation.strategy = StrategyKind::FedAvg;
-    let mut world = World::with(rules, 1, &["a", "b"]);
+fn a_rejected_command_changes_nothing() {
+    let uniform = ScriptedFederation::with_strategy(small_config(2), 1, || Box::new(UniformDraws));
+    let mut world = uniform.joined_by(&["a", "b"]);
     assert_eq!(world.phase(), Phase::Exploiting);
-    let never = CommandRejection::NeverExplores(StrategyKind::FedAvg);
-    for (command, objection) in [
+    let never = CommandRejection::NeverExplores("uniform-draws");
+    for (command, rejection) in [
         (Command::Explore, never),
         (Command::Begin, CommandRejection::Begun),
-        (Command::Remove(node("c")), CommandRejection::Stranger(node("c"))),
+        (Command::Remove(node("c")), CommandRejection::UnknownNode(node("c"))),
     ] {
         let before = world.federation().clone();
-        assert_eq!(before.objection(&command), Some(objection));
+        assert_eq!(before.rejection(&command), Some(rejection));
         assert!(world.step(Input::Command(command)).is_empty());
         assert_eq!(world.federation(), &before);
     }

@@ -2,16 +2,16 @@
 
 use evenhand_fairness::utility::DirectionEma;
 use evenhand_fairness::{Measurement, Utility, UtilityState};
+use evenhand_federation::strategy::Evenhand;
 use evenhand_federation::{FailureCause, Federation, SavedFederation};
 use evenhand_protocol::message::{Answer, Phase, Refusal};
-
-use super::world::{World, node, settings, update};
+use evenhand_testkit::federation::scripted::{ScriptedFederation, node, small_config, update};
 
 #[test]
 fn it_is_finished_after_its_rounds() {
-    let mut rules = settings(1);
+    let mut rules = small_config(1);
     rules.federation.rounds = 2;
-    let mut world = World::with(rules, 1, &["a"]);
+    let mut world = ScriptedFederation::with(rules, 1, &["a"]);
     world.updates("a", 1, &[1.0]);
     world.updates("a", 1, &[1.0]);
     assert_eq!(world.phase(), Phase::Finished);
@@ -24,9 +24,9 @@ fn it_is_finished_after_its_rounds() {
 
 #[test]
 fn a_model_that_diverges_fails_with_a_remedy_and_keeps_the_last_good_one() {
-    let mut rules = settings(1);
+    let mut rules = small_config(1);
     rules.training.learning_rate = 1e300;
-    let mut world = World::with(rules, 1, &["a"]);
+    let mut world = ScriptedFederation::with(rules, 1, &["a"]);
     world.updates("a", 1, &[1.0]);
     assert_eq!(world.phase(), Phase::Failed);
     let cause = world.federation().failure().unwrap();
@@ -51,26 +51,26 @@ fn unmeasurable(federation: &Federation) -> Federation {
 /// Measuring is not worth a federation: the round counts, and says that and why nothing was measured.
 #[test]
 fn a_round_that_cannot_be_measured_is_a_round_without_contributions() {
-    let mut rules = settings(2);
+    let mut rules = small_config(2);
     rules.contribution.utility = Utility::Direction;
     rules.exploring.rounds_max = 2;
-    let founded = unmeasurable(World::new(rules, 1).federation());
-    let mut world = World::of(founded.clone());
-    world.born("a", 1);
-    world.born("b", 1);
+    let founded = unmeasurable(ScriptedFederation::new(rules, 1).federation());
+    let mut world = ScriptedFederation::driving(founded.clone(), || Box::new(Evenhand));
+    world.comes_online("a", 1);
+    world.comes_online("b", 1);
     for _ in 0..2 {
         world.updates("a", 1, &[1.0]);
         world.updates("b", 1, &[1.0]);
-        let record = &world.last().record;
+        let record = &world.last().round;
         let why = record.unmeasured.as_ref().unwrap();
         assert!(why.contains("direction is not finite"), "{why}");
         assert!(record.nodes.iter().all(|node| node.contribution.is_none()) && record.verdict.is_none());
     }
     assert_eq!(world.last().weights.values(), [-1.0], "the model moves on");
     assert_eq!(world.phase(), Phase::Exploiting, "and so does the federation");
-    let replayed = world
-        .closed
-        .iter()
-        .fold(founded, |federation, closed| federation.replay(&closed.record, closed.received()).unwrap());
+    let mut replayed = founded;
+    for closed in &world.closed {
+        replayed.replay(&closed.round, closed.received()).unwrap();
+    }
     assert_eq!(replayed.weights(), world.federation().weights());
 }

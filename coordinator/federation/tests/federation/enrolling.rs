@@ -4,13 +4,13 @@ use evenhand_federation::{Command, Input};
 use evenhand_protocol::identity::Digest;
 use evenhand_protocol::message::{Birth, Life, Phase, Refusal, Status};
 
-use super::world::{DEADLINE_MS, World, node, settings};
+use evenhand_testkit::federation::scripted::{DEADLINE_MS, ScriptedFederation, node, small_config};
 
 #[test]
 fn it_begins_when_enough_nodes_are_there_and_asks_them_all() {
-    let mut world = World::with(settings(3), 2, &["c", "a"]);
+    let mut world = ScriptedFederation::with(small_config(3), 2, &["c", "a"]);
     assert_eq!((world.phase(), world.federation().round()), (Phase::Enrolling, 0));
-    world.born("b", 1);
+    world.comes_online("b", 1);
     assert_eq!((world.phase(), world.federation().round()), (Phase::Exploring, 1));
     assert_eq!(world.asked(1), ["a", "b", "c"], "by name, whatever the order of arrival");
     let (_, task) = &world.tasks[0];
@@ -20,7 +20,7 @@ fn it_begins_when_enough_nodes_are_there_and_asks_them_all() {
 
 #[test]
 fn every_birth_is_answered_with_the_manifest_and_every_round_announced() {
-    let world = World::with(settings(2), 2, &["a", "b"]);
+    let world = ScriptedFederation::with(small_config(2), 2, &["a", "b"]);
     let told: Vec<_> = world
         .manifests
         .iter()
@@ -35,18 +35,18 @@ fn every_birth_is_answered_with_the_manifest_and_every_round_announced() {
 
 #[test]
 fn the_operator_need_not_wait_for_more_nodes() {
-    let mut world = World::with(settings(3), 2, &["a", "b"]);
+    let mut world = ScriptedFederation::with(small_config(3), 2, &["a", "b"]);
     world.command(Command::Begin);
     assert_eq!(world.asked(1), ["a", "b"]);
 }
 
 #[test]
 fn only_the_listed_who_know_the_token_may_enrol() {
-    let mut rules = settings(1);
+    let mut rules = small_config(1);
     rules.federation.nodes_max = 2;
     rules.admission.nodes = vec![node("a"), node("b"), node("c")];
     rules.admission.token_sha256 = Digest::of(b"open sesame").to_string();
-    let mut world = World::new(rules, 1);
+    let mut world = ScriptedFederation::new(rules, 1);
     let knock = |token: &str| Birth {
         graph: None,
         weights: None,
@@ -66,16 +66,16 @@ fn only_the_listed_who_know_the_token_may_enrol() {
 
 #[test]
 fn whoever_was_shut_out_makes_room_for_another() {
-    let mut rules = settings(2);
+    let mut rules = small_config(2);
     rules.federation.nodes_max = 2;
-    let mut world = World::with(rules, 1, &["a", "b"]);
-    world.born("c", 1);
+    let mut world = ScriptedFederation::with(rules, 1, &["a", "b"]);
+    world.comes_online("c", 1);
     assert_eq!(world.refusals, [(node("c"), Refusal::Unknown)]);
-    world.dies("b", 1);
-    world.born("c", 2);
+    world.goes_offline("b", 1);
+    world.comes_online("c", 2);
     assert_eq!(world.refusals.len(), 2, "whoever is away keeps its place and its standing");
     world.command(Command::Remove(node("b")));
-    world.born("c", 3);
+    world.comes_online("c", 3);
     assert_eq!(world.refusals.len(), 2);
     world.updates("a", 10, &[1.0]);
     assert_eq!(world.asked(2), ["a", "c"]);

@@ -4,10 +4,10 @@ use evenhand_federation::{Command, CommandRejection, FederationConfig, Input, No
 use evenhand_protocol::identity::Digest;
 use evenhand_protocol::message::{Answer, Refusal, Why};
 
-use super::world::{DEADLINE_MS, World, birth, knowing, node, settings, update};
+use evenhand_testkit::federation::scripted::{DEADLINE_MS, ScriptedFederation, birth, birth_with_token, node, small_config, update};
 
 fn exploring(nodes: u32) -> FederationConfig {
-    let mut rules = settings(nodes);
+    let mut rules = small_config(nodes);
     rules.exploring.window = 50;
     rules
 }
@@ -18,14 +18,14 @@ fn with_token(rules: &FederationConfig, token: &str) -> FederationConfig {
     rules
 }
 
-fn shows(world: &mut World, name: &str, token: &str) {
-    world.step(Input::Status { node: node(name), status: knowing(Some(token)) });
+fn shows(world: &mut ScriptedFederation, name: &str, token: &str) {
+    world.step(Input::Status { node: node(name), status: birth_with_token(Some(token)) });
 }
 
 #[test]
 fn under_another_token_a_silent_node_gets_no_further_model() {
     let before = with_token(&exploring(2), "old");
-    let mut world = World::new(before.clone(), 1);
+    let mut world = ScriptedFederation::new(before.clone(), 1);
     shows(&mut world, "a", "old");
     shows(&mut world, "x", "old");
     assert_eq!(world.asked(1), ["a", "x"]);
@@ -44,12 +44,12 @@ fn under_another_token_a_silent_node_gets_no_further_model() {
     assert_eq!(world.asked(1), ["a"], "its place was kept");
     world.updates("a", 10, &[1.0]);
     world.wait();
-    assert_eq!(world.last().record.nodes[1].fate, NodeResponse::Missed);
+    assert_eq!(world.last().round.nodes[1].response, NodeResponse::Missed);
     for _ in 0..5 {
         world.updates("a", 10, &[1.0]);
     }
     assert!(world.tasks.iter().all(|(node, _)| node.as_str() == "a"));
-    assert_eq!(world.last().record.nodes[1].why, Why::Absent);
+    assert_eq!(world.last().round.nodes[1].why, Why::Absent);
     shows(&mut world, "x", "new");
     world.updates("a", 10, &[1.0]);
     let round = world.federation().round();
@@ -68,14 +68,14 @@ fn under_another_token_a_silent_node_gets_no_further_model() {
 fn under_another_token_everybody_has_a_rounds_time_to_come_back() {
     let mut rules = exploring(2);
     rules.federation.round_interval_ms = DEADLINE_MS / 2;
-    let mut world = World::with(rules.clone(), 1, &["a", "b"]);
+    let mut world = ScriptedFederation::with(rules.clone(), 1, &["a", "b"]);
     world.updates("a", 10, &[1.0]);
     world.updates("b", 10, &[1.0]);
-    world.born("c", 1);
+    world.comes_online("c", 1);
     world.now = Tick(10 * u64::from(DEADLINE_MS));
     world.restart(with_token(&rules, "new"));
-    let stranger = Some(CommandRejection::Stranger(node("c")));
-    let known = world.federation().objection(&Command::Remove(node("c")));
+    let stranger = Some(CommandRejection::UnknownNode(node("c")));
+    let known = world.federation().rejection(&Command::Remove(node("c")));
     assert_eq!(known, stranger, "nor does whoever waited for a place keep it");
     shows(&mut world, "a", "new");
     assert!(world.asked(2).is_empty());
@@ -87,31 +87,31 @@ fn under_another_token_everybody_has_a_rounds_time_to_come_back() {
 
 #[test]
 fn a_birth_counts_though_the_clock_was_set_back() {
-    let mut world = World::new(exploring(2), 1);
+    let mut world = ScriptedFederation::new(exploring(2), 1);
     // In the lobby as well.
-    world.born("a", 900);
-    world.born("a", 7);
-    world.dies("a", 7);
-    world.born("a", 900);
-    world.born("b", 1);
+    world.comes_online("a", 900);
+    world.comes_online("a", 7);
+    world.goes_offline("a", 7);
+    world.comes_online("a", 900);
+    world.comes_online("b", 1);
     assert_eq!(world.asked(1), ["a", "b"]);
-    world.dies("a", 900);
-    world.born("a", 8);
+    world.goes_offline("a", 900);
+    world.comes_online("a", 8);
     assert_eq!(world.asked(1), ["a", "b", "a"]);
     world.updates("a", 10, &[1.0]);
     // A repeated birth takes nothing away, and the next death is believed.
-    world.born("a", 3);
+    world.comes_online("a", 3);
     world.updates("b", 10, &[1.0]);
-    assert_eq!(world.last().record.arrived(), 2);
-    world.dies("a", 8);
+    assert_eq!(world.last().round.arrived(), 2);
+    world.goes_offline("a", 8);
     world.updates("b", 10, &[1.0]);
-    assert_eq!(world.last().record.nodes[0].fate, NodeResponse::Disconnected);
+    assert_eq!(world.last().round.nodes[0].response, NodeResponse::Disconnected);
 }
 
 #[test]
 fn who_left_while_nobody_could_say_so_is_away_after_three_rounds_without_a_word() {
     let rules = exploring(3);
-    let mut world = World::with(rules.clone(), 1, &["a", "b", "c"]);
+    let mut world = ScriptedFederation::with(rules.clone(), 1, &["a", "b", "c"]);
     world.restart(rules);
     for round in 1..=3 {
         assert_eq!(world.asked(round).last(), Some(&"c"));
@@ -129,7 +129,7 @@ fn who_left_while_nobody_could_say_so_is_away_after_three_rounds_without_a_word(
         world.wait();
     }
     assert_eq!(world.asked(10), ["a", "b"]);
-    world.born("c", 2);
+    world.comes_online("c", 2);
     world.updates("a", 10, &[1.0]);
     world.updates("b", 10, &[1.0]);
     assert_eq!(world.asked(11), ["a", "b", "c"]);
@@ -138,7 +138,7 @@ fn who_left_while_nobody_could_say_so_is_away_after_three_rounds_without_a_word(
 #[test]
 fn a_birth_that_the_broker_kept_does_not_show_that_a_node_is_still_there() {
     let rules = exploring(2);
-    let mut world = World::with(rules.clone(), 1, &["a", "b"]);
+    let mut world = ScriptedFederation::with(rules.clone(), 1, &["a", "b"]);
     world.restart(rules);
     for name in ["a", "b"] {
         world.step(Input::RetainedStatus { node: node(name), status: birth(1, None) });
@@ -165,9 +165,9 @@ fn a_birth_that_the_broker_kept_does_not_show_that_a_node_is_still_there() {
 fn who_left_while_waiting_to_be_enrolled_is_away_as_soon() {
     let mut rules = exploring(1);
     rules.federation.round_interval_ms = DEADLINE_MS;
-    let mut world = World::with(rules.clone(), 1, &["a"]);
+    let mut world = ScriptedFederation::with(rules.clone(), 1, &["a"]);
     world.updates("a", 10, &[1.0]);
-    world.born("b", 1);
+    world.comes_online("b", 1);
     world.restart(rules);
     world.wait();
     for round in 2..=4 {

@@ -2,53 +2,53 @@
 
 use evenhand_federation::{NodeResponse, Tick};
 
-use super::world::{DEADLINE_MS, World, settings};
+use evenhand_testkit::federation::scripted::{DEADLINE_MS, ScriptedFederation, small_config};
 
 #[test]
 fn a_death_ends_the_wait_and_a_return_in_time_is_awaited_again() {
-    let mut world = World::with(settings(2), 1, &["a", "b"]);
-    world.dies("b", 1);
-    world.born("b", 2);
+    let mut world = ScriptedFederation::with(small_config(2), 1, &["a", "b"]);
+    world.goes_offline("b", 1);
+    world.comes_online("b", 2);
     assert_eq!(world.asked(1), ["a", "b", "b"], "asked again in its new session");
     world.updates("a", 10, &[1.0]);
     assert!(world.closed.is_empty());
-    world.dies("b", 2);
-    assert_eq!(world.last().record.nodes[1].fate, NodeResponse::Disconnected);
+    world.goes_offline("b", 2);
+    assert_eq!(world.last().round.nodes[1].response, NodeResponse::Disconnected);
 }
 
 #[test]
 fn a_late_will_does_not_kill_a_newer_session() {
-    let mut world = World::with(settings(2), 1, &["a", "b"]);
-    world.born("b", 7);
-    world.dies("b", 1);
+    let mut world = ScriptedFederation::with(small_config(2), 1, &["a", "b"]);
+    world.comes_online("b", 7);
+    world.goes_offline("b", 1);
     world.updates("a", 10, &[1.0]);
     assert!(world.closed.is_empty(), "b lives in session 7");
     world.updates("b", 10, &[1.0]);
-    assert_eq!(world.last().record.arrived(), 2);
+    assert_eq!(world.last().round.arrived(), 2);
     // In the lobby as well.
-    let mut world = World::new(settings(2), 1);
-    world.born("a", 3);
-    world.dies("a", 2);
-    world.born("b", 1);
+    let mut world = ScriptedFederation::new(small_config(2), 1);
+    world.comes_online("a", 3);
+    world.goes_offline("a", 2);
+    world.comes_online("b", 1);
     assert_eq!(world.asked(1), ["a", "b"]);
 }
 
 #[test]
 fn a_round_without_updates_is_recorded_and_the_next_begins_after_its_deadline() {
-    let mut world = World::with(settings(2), 1, &["a", "b"]);
+    let mut world = ScriptedFederation::with(small_config(2), 1, &["a", "b"]);
     world.declines("a");
     world.declines("b");
     let closed = world.last();
-    assert_eq!((closed.record.round, closed.record.arrived(), closed.record.loss), (1, 0, None));
-    assert_eq!(closed.record.weights_before, closed.record.weights_after);
-    assert_eq!(closed.record.nodes[0].contribution, None, "nothing was measured");
+    assert_eq!((closed.round.round, closed.round.arrived(), closed.round.loss), (1, 0, None));
+    assert_eq!(closed.round.weights_before, closed.round.weights_after);
+    assert_eq!(closed.round.nodes[0].contribution, None, "nothing was measured");
     assert!(world.asked(2).is_empty(), "nodes without data must not eat up the rounds");
     assert_eq!(world.federation().alarm(), Some(Tick(DEADLINE_MS.into())));
     world.wait();
     assert_eq!(world.asked(2), ["a", "b"]);
     world.wait();
     assert_eq!(
-        (world.last().record.round, world.asked(3).len()),
+        (world.last().round.round, world.asked(3).len()),
         (2, 2),
         "at the deadline it goes on at once"
     );
@@ -56,21 +56,21 @@ fn a_round_without_updates_is_recorded_and_the_next_begins_after_its_deadline() 
 
 #[test]
 fn without_any_node_it_waits_and_goes_on_with_the_first_that_comes() {
-    let mut world = World::with(settings(2), 1, &["a", "b"]);
-    world.dies("a", 1);
-    world.dies("b", 1);
-    assert_eq!(world.last().record.round, 1);
+    let mut world = ScriptedFederation::with(small_config(2), 1, &["a", "b"]);
+    world.goes_offline("a", 1);
+    world.goes_offline("b", 1);
+    assert_eq!(world.last().round.round, 1);
     assert_eq!(world.federation().alarm(), None);
     world.now = Tick(10 * u64::from(DEADLINE_MS));
-    world.born("b", 2);
+    world.comes_online("b", 2);
     assert_eq!(world.asked(2), ["b"]);
 }
 
 #[test]
 fn rounds_keep_their_distance() {
-    let mut rules = settings(1);
+    let mut rules = small_config(1);
     rules.federation.round_interval_ms = 700;
-    let mut world = World::with(rules, 1, &["a"]);
+    let mut world = ScriptedFederation::with(rules, 1, &["a"]);
     world.now = Tick(20);
     world.updates("a", 1, &[1.0]);
     assert_eq!(world.federation().alarm(), Some(Tick(700)));

@@ -3,16 +3,16 @@
 use evenhand_federation::{Effect, Federation, Input, OrderPayload, RestoreError, SavedFederation, Tick};
 use evenhand_protocol::message::Answer;
 
-use super::world::{DEADLINE_MS, World, node, settings, update};
+use evenhand_testkit::federation::scripted::{DEADLINE_MS, ScriptedFederation, node, small_config, update};
 
 #[test]
 fn after_a_lost_link_the_round_is_asked_for_again_with_the_full_deadline() {
-    let mut world = World::with(settings(2), 1, &["a", "b"]);
+    let mut world = ScriptedFederation::with(small_config(2), 1, &["a", "b"]);
     world.updates("a", 10, &[1.0]);
     world.now = Tick(u64::from(DEADLINE_MS) - 1);
     let effects = world.step(Input::LinkRestored);
     assert!(matches!(&effects[0], Effect::Manifest { to: None, .. }));
-    let [_, Effect::Publish { node, dispatch: OrderPayload::Train(task) }] = &effects[..] else {
+    let [_, Effect::Publish { node, payload: OrderPayload::Train(task) }] = &effects[..] else {
         panic!("{effects:?}")
     };
     assert_eq!((node.as_str(), task.round()), ("b", 1), "a's update is in");
@@ -21,14 +21,14 @@ fn after_a_lost_link_the_round_is_asked_for_again_with_the_full_deadline() {
 
 #[test]
 fn a_restored_coordinator_asks_the_same_nodes_for_the_same_round() {
-    let mut rules = settings(3);
+    let mut rules = small_config(3);
     rules.exploring.rounds_max = 1;
-    let mut world = World::with(rules, 1, &["a", "b", "c"]);
+    let mut world = ScriptedFederation::with(rules, 1, &["a", "b", "c"]);
     for name in ["a", "b", "c"] {
         world.updates(name, 10, &[1.0]);
     }
     let drawn = world.asked(2)[0].to_owned();
-    let undisturbed = world.federation().clone();
+    let mut undisturbed = world.federation().clone();
     world.crash();
     assert_eq!(world.federation().alarm(), None, "nobody is late before it was asked");
     world.now = Tick(5);
@@ -37,7 +37,7 @@ fn a_restored_coordinator_asks_the_same_nodes_for_the_same_round() {
     assert_eq!(world.asked(2), [drawn.clone(), drawn.clone()]);
     world.updates(&drawn, 10, &[1.0]);
     let input = Input::Answer { node: node(&drawn), answer: Answer::Update(update(2, 10, &[1.0])) };
-    let (undisturbed, _) = undisturbed.step(Tick(5), input);
+    undisturbed.step(Tick(5), input);
     assert_eq!(world.federation().save().to_bytes().len(), undisturbed.save().to_bytes().len());
     assert_eq!(world.federation().members(), undisturbed.members());
     assert_eq!(world.federation().weights(), undisturbed.weights());
@@ -45,7 +45,7 @@ fn a_restored_coordinator_asks_the_same_nodes_for_the_same_round() {
 
 #[test]
 fn saved_bytes_that_were_tampered_with_are_refused_without_panic() {
-    let mut world = World::with(settings(2), 1, &["a", "b"]);
+    let mut world = ScriptedFederation::with(small_config(2), 1, &["a", "b"]);
     world.updates("a", 10, &[1.0]);
     let bytes = world.federation().save().to_bytes();
     assert!(matches!(SavedFederation::from_bytes(&bytes[..1]), Err(RestoreError::Format(0))));
@@ -59,11 +59,11 @@ fn saved_bytes_that_were_tampered_with_are_refused_without_panic() {
             let mut damaged = bytes.clone();
             damaged[position] ^= flip;
             if let Ok(saved) = SavedFederation::from_bytes(&damaged)
-                && let Ok(federation) = Federation::restore(saved, b"onnx"[..].into())
+                && let Ok(mut federation) = Federation::restore(saved, b"onnx"[..].into())
             {
-                let (federation, _) = federation.step(Tick(1), Input::LinkRestored);
+                federation.step(Tick(1), Input::LinkRestored);
                 let answer = Answer::Update(update(1, 10, &[1.0]));
-                let (federation, _) = federation.step(Tick(1), Input::Answer { node: node("b"), answer });
+                federation.step(Tick(1), Input::Answer { node: node("b"), answer });
                 federation.step(Tick(9_000), Input::Tick);
             }
         }

@@ -187,7 +187,7 @@ async fn stop_signal() {
 }
 
 fn log_round(round: &TimedRound) {
-    let record = &round.evidence.record;
+    let record = &round.evidence.round;
     let verdict = record.verdict.as_ref();
     if let Some(reason) = &record.unmeasured {
         tracing::warn!(round = record.round, reason, "contributions could not be measured");

@@ -68,9 +68,7 @@ pub(crate) fn run(args: &RoundArgs, stdout: impl Write) -> Result<(), FleetError
     let in_memory = BenchFederation::new(args, &model)?.measure(args, NoPersistence)?;
     let site = BenchFederation::new(args, &model)?;
     let store = Arc::new(Store::open_or_create(folder.path()).map_err(BenchError::Store)?);
-    if let Some(fresh) = &site.federation {
-        store.resume(fresh.clone()).map_err(BenchError::Store)?;
-    }
+    store.resume(site.federation.clone()).map_err(BenchError::Store)?;
     let durable = site.measure(args, StorePersistence::new(store, 0))?;
     let bytes = std::fs::metadata(folder.path().join(store::FILE)).map_err(BenchError::Io)?.len();
     let overhead = Overhead {
@@ -101,7 +99,7 @@ fn table(overhead: &Overhead) -> String {
 /// A federation with invented updates.
 struct BenchFederation {
     /// Absent only within a step.
-    federation: Option<Federation>,
+    federation: Federation,
     nodes: Vec<NodeId>,
     dim: usize,
     now: Tick,
@@ -112,18 +110,18 @@ impl BenchFederation {
         let mut settings = FederationConfig::default();
         settings.federation.nodes_min = args.nodes.max(1);
         settings.federation.rounds = u32::MAX;
-        settings.exploring.watched = settings.exploring.watched.min(args.nodes.max(1));
+        settings.exploring.tested_nodes = settings.exploring.tested_nodes.min(args.nodes.max(1));
         settings.exploiting.k = settings.exploiting.k.min(args.nodes.max(1));
         // A window that no round reaches keeps it exploring.
         settings.exploring.window = args.rounds + args.nodes + 1;
-        let blueprint = InitialModel {
+        let initial_model = InitialModel {
             graph: Digest(model.digest()),
             onnx: shipped::ELECTRICITY_RNN.into(),
             weights: model.initial_weights().into(),
         };
         let nodes = (0..args.nodes).map(|number| NodeId::new(&format!("node-{number:05}")));
         Ok(Self {
-            federation: Some(Federation::new(Rules::new(settings)?, blueprint)),
+            federation: Federation::new(Rules::new(settings)?, initial_model),
             nodes: nodes.collect::<Result<_, _>>()?,
             dim: model.dim(),
             now: Tick(0),
@@ -133,9 +131,7 @@ impl BenchFederation {
     /// One step with all its effects but sending.
     fn step(&mut self, input: Input, persistence: &mut impl Persistence) -> Result<usize, SimulationError> {
         self.now = self.now.plus_ms(1);
-        let (federation, effects) =
-            self.federation.take().expect("every step puts it back").step(self.now, input);
-        self.federation = Some(federation);
+        let effects = self.federation.step(self.now, input);
         let mut closed = Vec::new();
         let mut packets = 0;
         for effect in effects {
@@ -152,7 +148,7 @@ impl BenchFederation {
                 }
                 Effect::Manifest { manifest, .. } => Message::Manifest(manifest),
                 Effect::Account { account, .. } => Message::Account(account),
-                Effect::Publish { dispatch, .. } => Message::Order(dispatch.order()),
+                Effect::Publish { payload, .. } => Message::Order(payload.order()),
             };
             let transfer = Transfer::new(envelope::encode(&message), PAYLOAD_BYTES_MAX);
             packets += transfer.map_or(0, |transfer| transfer.chunks().count());
@@ -174,7 +170,7 @@ impl BenchFederation {
         self.step(Input::Command(Command::Begin), &mut persistence)?;
         let mut times = Vec::new();
         while times.len() < args.rounds as usize {
-            let round = self.federation.as_ref().map_or(0, Federation::round);
+            let round = self.federation.round();
             for (number, node) in self.nodes.clone().into_iter().enumerate() {
                 let vector = (0..self.dim).map(|_| rng.random_range(-1.0..1.0)).collect();
                 let update = Update {

@@ -28,7 +28,7 @@ impl DemoPlan {
         federation: FederationId,
     ) -> Result<(HouseholdFleet, OnlineEvaluator), SimulationError> {
         let model = Model::load(shipped::ELECTRICITY_RNN, &LoadOptions::default())?;
-        let blueprint = InitialModel {
+        let initial_model = InitialModel {
             graph: Digest(model.digest()),
             onnx: shipped::ELECTRICITY_RNN.into(),
             weights: model.initial_weights().into(),
@@ -53,11 +53,12 @@ impl DemoPlan {
             .collect::<Result<_, SimulationError>>()?;
         let households = nodes.iter().map(|node| Household::new(node.household.clone())).collect();
         let evaluation = HouseholdEvaluation::new(households, &series, READINGS_A_ROUND, self.seed());
-        let initial = Arc::clone(&blueprint.weights);
+        let initial = Arc::clone(&initial_model.weights);
         let evaluator = OnlineEvaluator::new(model, Loss::Mse, nodes.len(), initial, Box::new(evaluation));
         let fleet = HouseholdFleet {
             rules: self.rules(federation)?,
-            blueprint,
+            strategy: self.strategy,
+            initial_model,
             nodes,
             series,
             readings_a_round: READINGS_A_ROUND,

@@ -134,15 +134,14 @@ impl DemoPlan {
         let mut federation = simulated_federation(nodes);
         federation.federation.seed = config.seed;
         federation.federation.rounds = config.rounds;
-        federation.federation.strategy = config.strategy.kind;
         federation.training.learning_rate = LEARNING_RATE;
         federation.training.samples_max = READINGS_A_ROUND as u32;
         federation.training.codec = config.codec;
         federation.contribution.estimator =
             if nodes <= EXACT_NODES_MAX { Estimator::Exact } else { Estimator::Permutation };
         federation.exploring.window = window as u32;
-        federation.exploring.watched = tested_nodes as u32;
-        federation.exploring.strictness = config.alpha;
+        federation.exploring.tested_nodes = tested_nodes as u32;
+        federation.exploring.alpha = config.alpha;
         federation.exploiting.k = k as u32;
         federation.exploiting.temperature = temperature;
         federation.exploiting.sampler = config.sampler;
@@ -183,8 +182,8 @@ impl DemoPlan {
             exploiting.sampler,
             exploiting.temperature,
             exploring.window,
-            exploring.strictness,
-            exploring.watched,
+            exploring.alpha,
+            exploring.tested_nodes,
             exploiting.k,
             if self.processes { " --processes" } else { "" }
         )

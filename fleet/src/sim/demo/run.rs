@@ -28,7 +28,7 @@ pub fn simulate<W: Write + Send>(
         transport: value_name(&plan.transport),
         command: plan.command(),
     };
-    let initial = fleet.blueprint.weights.clone();
+    let initial = fleet.initial_model.weights.clone();
     let mut recorder = RunRecorder::new(description, plan.members.clone(), evaluator, initial, progress);
     recorder.waiting("connecting");
     let result = run_fleet(plan, &fleet, runtime, interrupt, &mut |closed, _| recorder.round(closed))?;

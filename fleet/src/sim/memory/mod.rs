@@ -52,7 +52,8 @@ pub fn run(
     };
     let simulation = Simulation {
         rules: fleet.rules.clone(),
-        blueprint: fleet.blueprint.clone(),
+        strategy: fleet.strategy,
+        initial_model: fleet.initial_model.clone(),
         nodes: fleet.nodes.iter().map(spec).collect::<Result<_, SimulationError>>()?,
         wire_mode: WireMode::Encoded,
     };
@@ -89,7 +90,7 @@ pub fn simulate(
 /// The coordinator, the nodes, and the messages between them.
 struct SimulationLoop {
     /// Absent only within a step.
-    federation: Option<Federation>,
+    federation: Federation,
     nodes: Vec<SimulatedNode>,
     positions: BTreeMap<NodeId, usize>,
     wire_mode: WireMode,
@@ -105,10 +106,10 @@ struct SimulationLoop {
 
 impl SimulationLoop {
     fn new(simulation: Simulation) -> Self {
-        let Simulation { rules, blueprint, nodes, wire_mode } = simulation;
+        let Simulation { rules, strategy, initial_model, nodes, wire_mode } = simulation;
         let models = Arc::new(ModelCache::new(None, LoadOptions::default()));
         Self {
-            federation: Some(Federation::new(rules, blueprint)),
+            federation: Federation::with_strategy(rules, initial_model, (strategy.create)()),
             positions: nodes.iter().enumerate().map(|(i, node)| (node.id.clone(), i)).collect(),
             nodes: nodes.into_iter().map(|node| SimulatedNode::new(node, wire_mode, &models)).collect(),
             wire_mode,
@@ -123,7 +124,7 @@ impl SimulationLoop {
     }
 
     fn federation(&self) -> &Federation {
-        self.federation.as_ref().expect("every step puts it back")
+        &self.federation
     }
 
     fn is_over(&self) -> bool {
@@ -194,15 +195,13 @@ impl SimulationLoop {
 
     /// One step of the federation, and its effects.
     fn step(&mut self, input: Input) {
-        let federation = self.federation.take().expect("every step puts it back");
         let began = Instant::now();
-        let (federation, effects) = federation.step(self.now, input);
+        let effects = self.federation.step(self.now, input);
         let took = began.elapsed();
-        self.federation = Some(federation);
         for effect in effects {
             match effect {
                 Effect::Record(closed) => {
-                    let RoundEvidence { record, .. } = &*closed;
+                    let record = &closed.round;
                     self.exploiting += u32::from(record.phase == Phase::Exploiting);
                     let next = record.round + 1;
                     self.closed.push((closed, took.as_secs_f64()));
@@ -221,8 +220,8 @@ impl SimulationLoop {
                     self.send_to_node(&node, Message::Manifest(manifest))
                 }
                 Effect::Account { node, account } => self.send_to_node(&node, Message::Account(account)),
-                Effect::Publish { node, dispatch } => {
-                    self.send_to_node(&node, Message::Order(dispatch.order()))
+                Effect::Publish { node, payload } => {
+                    self.send_to_node(&node, Message::Order(payload.order()))
                 }
             }
         }

@@ -5,14 +5,17 @@ use evenhand_node::core::NodeSettings;
 use evenhand_node::source::Source;
 use evenhand_protocol::identity::NodeId;
 
+use crate::baseline::RegisteredStrategy;
 use crate::scenario::SeededBehaviour;
 
 /// A federation and its nodes before they run.
 pub struct Simulation {
     /// The federation's rules.
     pub rules: Rules,
+    /// The strategy.
+    pub strategy: RegisteredStrategy,
     /// The initial model.
-    pub blueprint: InitialModel,
+    pub initial_model: InitialModel,
     /// The nodes, in the order of their names.
     pub nodes: Vec<NodeSpec>,
     /// The form in which messages are delivered.

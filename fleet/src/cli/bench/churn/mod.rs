@@ -126,15 +126,15 @@ fn federation(args: &ChurnArgs) -> Result<Federation, SimulationError> {
     settings.federation.nodes_min = args.nodes;
     settings.federation.round_deadline_ms = args.deadline_ms;
     settings.exploring.rounds_max = args.rounds.div_ceil(5);
-    settings.exploring.watched = settings.exploring.watched.min(args.nodes);
+    settings.exploring.tested_nodes = settings.exploring.tested_nodes.min(args.nodes);
     settings.exploiting.k = args.nodes.div_ceil(10);
     settings.training.learning_rate = 1e-3;
-    let blueprint = InitialModel {
+    let initial_model = InitialModel {
         graph: Digest(model.digest()),
         onnx: shipped::ELECTRICITY_RNN.into(),
         weights: model.initial_weights().into(),
     };
-    Ok(Federation::new(Rules::new(settings)?, blueprint))
+    Ok(Federation::new(Rules::new(settings)?, initial_model))
 }
 
 async fn coordinate(args: &ChurnArgs) -> Result<ChurnFigures, FleetError> {
@@ -199,15 +199,15 @@ async fn count(mut rounds: mpsc::UnboundedReceiver<TimedRound>, args: ChurnArgs)
     };
     let mut times = Vec::new();
     while let Some(round) = rounds.recv().await {
-        let record = &round.evidence.record;
+        let record = &round.evidence.round;
         times.push(record.closed.ms_since(record.opened));
         churn.rounds = record.round;
         churn.asked += record.asked().count() as u64;
         for node in &record.nodes {
             churn.absent += u64::from(node.why == Why::Absent);
-            churn.arrived += u64::from(matches!(node.fate, NodeResponse::Arrived { .. }));
-            churn.died += u64::from(node.fate == NodeResponse::Disconnected);
-            churn.missed += u64::from(node.fate == NodeResponse::Missed);
+            churn.arrived += u64::from(matches!(node.response, NodeResponse::Arrived { .. }));
+            churn.died += u64::from(node.response == NodeResponse::Disconnected);
+            churn.missed += u64::from(node.response == NodeResponse::Missed);
         }
         if record.round == args.rounds.div_ceil(5) {
             churn.memory_early_bytes = resident_bytes();

@@ -1,34 +1,50 @@
 //! q-FFL (Li, Sanjabi, Beirami and Smith, *Fair Resource Allocation in Federated Learning*, ICLR 2020), by q-FedSGD.
 
-use serde::{Deserialize, Serialize};
+use evenhand_federation::strategy::{AggregatedModel, AggregationInput, Participation, Strategy};
 
-use super::{Baseline, Harvested, Merged, Strategy};
+/// How much a high loss counts, as published; 0 is FedAvg.
+const Q: f64 = 0.1;
 
 /// Losses below this share of the round's highest count as this share: F^{q−1} is infinite at 0, and nodes report their
 /// losses themselves.
 const LOSS_MIN: f64 = 1e-3;
 
-/// Minimises Σ pᵢFᵢ^{q+1}/(q+1): nodes with higher losses weigh more.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// Minimises Σ pᵢFᵢ^{q+1}/(q+1): nodes with higher losses weigh more. Draws uniformly, from the first round on.
+#[derive(Debug, Clone, Copy)]
 pub struct QFfl {
     q: f64,
 }
 
 impl QFfl {
-    pub(super) fn new(baseline: &Baseline) -> Self {
-        Self { q: baseline.q }
+    /// q-FFL with another q than the published one.
+    pub fn new(q: f64) -> Self {
+        Self { q }
+    }
+}
+
+impl Default for QFfl {
+    fn default() -> Self {
+        Self::new(Q)
     }
 }
 
 impl Strategy for QFfl {
+    fn name(&self) -> &'static str {
+        "q-ffl"
+    }
+
+    fn participation(&self) -> Participation {
+        Participation::Draw
+    }
+
     /// # Formula
     /// θ_t = θ_{t−1} − Σ pᵢFᵢ^qΔθᵢ / Σ pᵢhᵢ with hᵢ = qFᵢ^{q−1}‖Δθᵢ‖² + LFᵢ^q, and L = 1/η as an upper bound of the
     /// Lipschitz constant. With q = 0 that is FedAvg.
-    fn merge(&mut self, round: &Harvested<'_>) -> Merged {
+    fn aggregate(&mut self, round: &AggregationInput<'_>) -> AggregatedModel {
         let q = self.q;
         // In units of the highest loss, which cancels out: so no power can overflow.
         let most = round.losses.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
-        let each = round.updates.iter().zip(round.losses).zip(round.shares);
+        let each = round.updates.iter().zip(round.losses).zip(round.weights);
         let (slopes, bounds): (Vec<f64>, Vec<f64>) = each
             .map(|((update, loss), share)| {
                 let loss = (loss / most).max(LOSS_MIN);
@@ -37,7 +53,11 @@ impl Strategy for QFfl {
                 (share * loss.powf(q), share * bound)
             })
             .unzip();
-        let step = round.presence / bounds.iter().sum::<f64>();
-        Merged::shared(round.latest.stepped(round.updates, &slopes, step))
+        let step = round.arrived_share / bounds.iter().sum::<f64>();
+        AggregatedModel::common(round.latest.stepped(round.updates, &slopes, step))
+    }
+
+    fn clone_box(&self) -> Box<dyn Strategy> {
+        Box::new(*self)
     }
 }

@@ -1,30 +1,50 @@
-//! Whatever happens, in whatever order: no panic, no double count, no model for who was not drawn, no
+//! Promises under arbitrary inputs: no panic, no double count, no model for a node that was not drawn, no
 //! standing lost.
 //!
-//! The checks know nothing of the machine: they rebuild model, shares and standings from the records
-//! with the plainest arithmetic, and hold every effect against what they know.
+//! The checks know nothing of the machine: they rebuild model, weights and standings from the records
+//! with the plainest arithmetic, and compare every effect with that.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use evenhand_federation::strategy::StrategyKind;
+use evenhand_federation::strategy::Participation;
 use evenhand_federation::{
-    Command, Effect, Federation, FederationConfig, Input, Member, NodeResponse, OrderPayload,
-    SavedFederation, Tick,
+    Command, Effect, FederationConfig, Input, Member, NodeResponse, OrderPayload,
+    NodeIndex, RoundEvidence, SavedFederation, Tick,
 };
 use evenhand_protocol::codec::EncodedUpdate;
 use evenhand_protocol::identity::{Digest, NodeId};
 use evenhand_protocol::message::{Answer, Declined, Phase, Update};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
+use proptest::test_runner::{Config, RngSeed, TestRunner};
 
-use super::crash::STRATEGIES;
-use super::world::{DEADLINE_MS, World, birth, death, node, settings};
+use super::NewStrategy;
+use super::scripted::{DEADLINE_MS, ScriptedFederation, birth, death, node, small_config};
 
 const DIM: usize = 3;
 const NODES: u8 = 6;
 
-/// One thing that may happen. Nodes are numbers; the last is never welcome.
+/// The model after a round, as far as an observer can compute it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ModelPromise {
+    /// θ − η Σ pᵢΔθᵢ.
+    Averaged,
+    /// θ stays.
+    Unchanged,
+    /// Not to be computed from the records alone.
+    Unknown,
+}
+
+/// A strategy and what an observer may expect of it.
+#[derive(Debug, Clone, Copy)]
+pub struct ObservedStrategy {
+    pub new: NewStrategy,
+    pub model: ModelPromise,
+    /// Whether a newcomer must begin with the model of another node, not with the latest.
+    pub newcomers_start_low: bool,
+}
+
+/// One event. Nodes are numbers; the last is never admitted.
 #[derive(Debug, Clone)]
 enum Event {
     Born {
@@ -40,7 +60,7 @@ enum Event {
         node: u8,
         lag: i8,
         samples: u8,
-        vector: Vector,
+        vector: SentVector,
     },
     EveryoneAnswers,
     Decline {
@@ -69,7 +89,7 @@ enum Event {
 }
 
 #[derive(Debug, Clone)]
-enum Vector {
+enum SentVector {
     Good([i8; DIM]),
     Short,
     Nan,
@@ -81,10 +101,10 @@ fn event() -> impl Strategy<Value = Event> {
     let lag = prop_oneof![6 => Just(0i8), 1 => -2..2i8];
     let session = 0..4u8;
     let vector = prop_oneof![
-        8 => any::<[i8; DIM]>().prop_map(Vector::Good),
-        1 => Just(Vector::Short),
-        1 => Just(Vector::Nan),
-        1 => Just(Vector::Huge),
+        8 => any::<[i8; DIM]>().prop_map(SentVector::Good),
+        1 => Just(SentVector::Short),
+        1 => Just(SentVector::Nan),
+        1 => Just(SentVector::Huge),
     ];
     let command = prop_oneof![
         2 => Just(Command::Begin),
@@ -116,9 +136,8 @@ fn name(number: u8) -> NodeId {
     node(&format!("n{number}"))
 }
 
-fn rules(strategy: StrategyKind, k: u32, rounds_max: u32) -> FederationConfig {
-    let mut rules = settings(2);
-    rules.federation.strategy = strategy;
+fn config(k: u32, rounds_max: u32) -> FederationConfig {
+    let mut rules = small_config(2);
     rules.federation.seed = 7;
     rules.federation.nodes_max = u32::from(NODES);
     rules.federation.rounds = 40;
@@ -129,14 +148,15 @@ fn rules(strategy: StrategyKind, k: u32, rounds_max: u32) -> FederationConfig {
     rules
 }
 
-/// What an outside observer knows.
-struct Observer {
-    world: World,
+/// An outside observer.
+struct PromiseObserver {
+    world: ScriptedFederation,
+    strategy: ObservedStrategy,
     rules: FederationConfig,
     /// θ as rebuilt from the records.
     weights: Vec<f32>,
-    /// By column: every node's own model after the last closed round, where the strategy gives it one.
-    own: Vec<Digest>,
+    /// By index: every node's model after the last closed round, where the strategy gives it one.
+    node_models: Vec<Digest>,
     /// Mean and count of φ as rebuilt from the records: (sum, count) since the last renewal.
     contributions: BTreeMap<NodeId, Vec<f64>>,
     /// Who received a task for which round.
@@ -148,12 +168,13 @@ struct Observer {
     measured: BTreeSet<NodeId>,
 }
 
-impl Observer {
-    fn new(rules: FederationConfig) -> Self {
+impl PromiseObserver {
+    fn new(rules: FederationConfig, strategy: ObservedStrategy) -> Self {
         Self {
-            world: World::new(rules.clone(), DIM),
+            world: ScriptedFederation::with_strategy(rules.clone(), DIM, strategy.new),
+            strategy,
             weights: (0..DIM).map(|i| i as f32).collect(),
-            own: Vec::new(),
+            node_models: Vec::new(),
             rules,
             contributions: BTreeMap::new(),
             rewarded: BTreeMap::new(),
@@ -180,7 +201,7 @@ impl Observer {
                 let round = self.world.federation().round();
                 for number in 0..NODES {
                     if self.world.federation().round() == round {
-                        let vector = Vector::Good([number as i8, 1, (round % 5) as i8]);
+                        let vector = SentVector::Good([number as i8, 1, (round % 5) as i8]);
                         self.update(number, round, 1 + number, vector);
                     }
                 }
@@ -214,7 +235,7 @@ impl Observer {
             Event::SaveAndRestore => {
                 let saved = self.world.federation().save();
                 assert_eq!(SavedFederation::from_bytes(&saved.to_bytes()).unwrap(), saved);
-                assert_eq!(Federation::restore(saved.clone(), b"onnx"[..].into()).unwrap().save(), saved);
+                assert_eq!(self.world.restored(saved.clone()).save(), saved);
                 self.world.saved = Some(saved);
                 self.world.crash();
                 self.forget_open_round();
@@ -229,12 +250,12 @@ impl Observer {
         self.first.retain(|(round, _), _| *round <= closed);
     }
 
-    fn update(&mut self, number: u8, round: u32, samples: u8, vector: Vector) {
+    fn update(&mut self, number: u8, round: u32, samples: u8, vector: SentVector) {
         let (values, good) = match vector {
-            Vector::Good(values) => (values.map(|v| f32::from(v) / 4.0).to_vec(), true),
-            Vector::Short => (vec![1.0; DIM - 1], false),
-            Vector::Nan => (vec![f32::NAN; DIM], false),
-            Vector::Huge => (vec![1e3; DIM], false),
+            SentVector::Good(values) => (values.map(|v| f32::from(v) / 4.0).to_vec(), true),
+            SentVector::Short => (vec![1.0; DIM - 1], false),
+            SentVector::Nan => (vec![f32::NAN; DIM], false),
+            SentVector::Huge => (vec![1e3; DIM], false),
         };
         let federation = self.world.federation();
         let drawn = |member: &Member| {
@@ -291,19 +312,18 @@ impl Observer {
     fn check_rewards(&mut self, effects: &[Effect]) {
         let federation = self.world.federation();
         for effect in effects {
-            let Effect::Publish { node, dispatch: OrderPayload::Train(task) } = effect else { continue };
-            let column = federation.members().iter().position(|member| member.id() == node).unwrap();
-            let member = &federation.members()[column];
+            let Effect::Publish { node, payload: OrderPayload::Train(task) } = effect else { continue };
+            let index = federation.members().iter().position(|member| member.id() == node).unwrap();
+            let member = &federation.members()[index];
             assert_eq!(task.round(), federation.round(), "tasks belong to the open round");
             assert_eq!(task.round(), self.closed + 1);
             assert_eq!(member.last_drawn(), Some(task.round()), "{node} was not drawn");
             assert!(!member.is_removed());
             let latest = federation.weights().digest();
-            match self.own.get(column) {
-                Some(own) => assert_eq!(task.digest(), *own, "{node} is given another's model"),
-                // Whoever joins a federation of rewards by reputation begins with somebody's, not with the full reward.
-                None if self.rules.federation.strategy == StrategyKind::Fgfl && !self.own.is_empty() => {
-                    assert!(self.own.contains(&task.digest()), "{node} is given the model of all");
+            match self.node_models.get(index) {
+                Some(model) => assert_eq!(task.digest(), *model, "{node} is given another's model"),
+                None if self.strategy.newcomers_start_low && !self.node_models.is_empty() => {
+                    assert!(self.node_models.contains(&task.digest()), "{node} is given the latest model");
                 }
                 None => assert_eq!(task.digest(), latest),
             }
@@ -313,10 +333,7 @@ impl Observer {
             self.rewarded.entry(task.round()).or_default().insert(node.clone());
         }
         let open = federation.round();
-        let everybody = matches!(
-            self.rules.federation.strategy,
-            StrategyKind::Fgfl | StrategyKind::Standalone | StrategyKind::Cons
-        );
+        let everybody = federation.strategy().participation() == Participation::Everybody;
         if federation.phase() == Phase::Exploiting && federation.round() > self.closed && !everybody {
             let newcomers = federation.members().iter().filter(|member| member.standing().is_entering());
             let limit = self.rules.exploiting.k as usize + newcomers.count();
@@ -325,42 +342,42 @@ impl Observer {
     }
 
     /// The record tells the truth, and each update counted once.
-    fn check_closed(&mut self, closed: &evenhand_federation::RoundEvidence) {
-        let record = &closed.record;
+    fn check_closed(&mut self, closed: &RoundEvidence) {
+        let record = &closed.round;
         assert_eq!(record.round, self.closed + 1, "rounds are closed one after the other");
         self.closed = record.round;
         let asked: BTreeSet<NodeId> = record.asked().map(|node| node.node.clone()).collect();
         let rewarded = self.rewarded.get(&record.round).cloned().unwrap_or_default();
         assert!(rewarded.is_subset(&asked), "the model went to {rewarded:?}, drawn were {asked:?}");
-        let counted: BTreeSet<usize> = closed.updates.iter().map(|(column, _)| *column).collect();
+        let counted: BTreeSet<NodeIndex> = closed.updates.iter().map(|(index, _)| *index).collect();
         assert_eq!(counted.len(), closed.updates.len(), "a node counts once");
         let total: u32 = closed.updates.iter().map(|(_, update)| update.samples()).sum();
         let mut step = [0.0f64; DIM];
-        for (column, update) in &closed.updates {
-            let row = &record.nodes[*column];
+        for (index, update) in &closed.updates {
+            let row = &record.nodes[index.get()];
             assert!(asked.contains(&row.node));
             let first = &self.first[&(record.round, row.node.clone())];
             assert_eq!(update.vector(), &first[..], "the first good update counts");
             let share = f64::from(update.samples()) / f64::from(total);
-            let NodeResponse::Arrived { share: told, .. } = row.fate else { panic!("{row:?}") };
-            assert_eq!(told, share);
+            let NodeResponse::Arrived { weight, .. } = row.response else { panic!("{row:?}") };
+            assert_eq!(weight, share);
             for (step, value) in step.iter_mut().zip(update.vector()) {
                 *step += share * f64::from(*value);
             }
         }
         assert_eq!(record.arrived(), closed.updates.len());
         assert_eq!(record.weights_before, Digest::of_weights(&self.weights));
-        match self.rules.federation.strategy {
-            StrategyKind::Evenhand | StrategyKind::FedAvg | StrategyKind::Gog => {
+        match self.strategy.model {
+            ModelPromise::Averaged => {
                 for (weight, step) in self.weights.iter_mut().zip(step) {
                     *weight = (f64::from(*weight) - self.rules.training.learning_rate * step) as f32;
                 }
             }
-            StrategyKind::Standalone => {}
-            _ => self.weights = closed.weights.values().to_vec(),
+            ModelPromise::Unchanged => {}
+            ModelPromise::Unknown => self.weights = closed.weights.values().to_vec(),
         }
-        self.own = closed.own.iter().map(|own| own.digest()).collect();
-        assert_eq!(record.own_after.is_some(), !self.own.is_empty());
+        self.node_models = closed.node_models.iter().map(|model| model.digest()).collect();
+        assert_eq!(record.node_models_after.is_some(), !self.node_models.is_empty());
         assert_eq!(closed.weights.values(), &self.weights[..]);
         assert_eq!(record.weights_after, Digest::of_weights(&self.weights));
         for row in &record.nodes {
@@ -368,19 +385,19 @@ impl Observer {
                 self.contributions.entry(row.node.clone()).or_default().push(contribution);
                 self.measured.insert(row.node.clone());
             }
-            let arrived = matches!(row.fate, NodeResponse::Arrived { .. });
+            let arrived = matches!(row.response, NodeResponse::Arrived { .. });
             if !arrived {
                 assert!(row.contribution.is_none_or(|contribution| contribution == 0.0), "{row:?}");
             }
         }
     }
 
-    /// Nobody's standing is lost, and each is the mean of what was measured (since the last renewal).
+    /// No standing is lost, and each is the mean of what was measured (since the last renewal).
     fn check_standings(&mut self, exploring_before: bool) {
-        if self.rules.federation.strategy != StrategyKind::Evenhand {
+        let federation = self.world.federation();
+        if federation.strategy().participation() != Participation::ExploreThenDraw {
             return;
         }
-        let federation = self.world.federation();
         let exploring = federation.phase() == Phase::Exploring;
         if exploring && !exploring_before && federation.members().iter().all(|m| m.standing().rounds() == 0) {
             self.contributions.clear();
@@ -403,11 +420,12 @@ impl Observer {
 
     /// The records can be recomputed, one from the other.
     fn check_replay(&self) {
-        let founded = World::new(self.rules.clone(), DIM).federation().clone();
-        let replayed = self.world.closed.iter().fold(founded, |federation, closed| {
-            let next = federation.replay(&closed.record, closed.received());
-            next.unwrap_or_else(|difference| panic!("{difference}"))
-        });
+        let founded = ScriptedFederation::with_strategy(self.rules.clone(), DIM, self.strategy.new);
+        let mut replayed = founded.federation().clone();
+        for closed in &self.world.closed {
+            let replay = replayed.replay(&closed.round, closed.received());
+            replay.unwrap_or_else(|difference| panic!("{difference}"));
+        }
         assert_eq!(replayed.weights(), self.world.federation().weights());
     }
 
@@ -432,23 +450,15 @@ impl Observer {
     }
 }
 
-/// Ours in half of the cases.
-fn strategy() -> impl Strategy<Value = StrategyKind> {
-    let others = prop::sample::select(STRATEGIES.to_vec());
-    prop_oneof![Just(StrategyKind::Evenhand), others]
-}
 
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 900, rng_seed: RngSeed::Fixed(1), failure_persistence: None, ..ProptestConfig::default() })]
-
-    #[test]
-    fn whatever_happens_the_promises_hold(
-        strategy in strategy(),
-        k in 1u32..=2,
-        rounds_max in 1u32..6,
-        events in vec(event(), 1..250),
-    ) {
-        let mut observer = Observer::new(rules(strategy, k, rounds_max));
+/// Asserts that the promises hold in `cases` runs of arbitrary events, half of them under the first strategy.
+pub fn assert_promises(strategies: &'static [ObservedStrategy], cases: u32) {
+    let strategy = prop_oneof![Just(strategies[0]), prop::sample::select(strategies)];
+    let config = Config { cases, rng_seed: RngSeed::Fixed(1), failure_persistence: None, ..Config::default() };
+    let inputs = (strategy, 1u32..=2, 1u32..6, vec(event(), 1..250));
+    let mut runner = TestRunner::new(config);
+    let outcome = runner.run(&inputs, |(strategy, k, rounds_max, events)| {
+        let mut observer = PromiseObserver::new(self::config(k, rounds_max), strategy);
         for number in 0..3 {
             observer.happens(Event::Born { node: number, session: 0, holds: false });
         }
@@ -457,5 +467,7 @@ proptest! {
         }
         observer.check_not_stuck();
         observer.check_replay();
-    }
+        Ok(())
+    });
+    outcome.unwrap_or_else(|failure| panic!("{failure}"));
 }

@@ -1,0 +1,266 @@
+//! The life of a round: opened, collected, evaluated, aggregated, closed.
+
+use evenhand_fairness::StopVerdict;
+use evenhand_protocol::message::{Phase, Why};
+
+use crate::aggregation::{ModelStep, aggregate};
+use crate::closed::{ClosedRound, NodeResponse, NodeRound, RoundEvidence};
+use crate::collected::CollectedRound;
+use crate::drift::DriftTest;
+use crate::effect::{Effect, EffectBuffer, OrderPayload};
+use crate::evaluation::{Evaluation, evaluate};
+use crate::exploiting::Exploiting;
+use crate::exploring::Exploring;
+use crate::failed::{Failed, FailureCause};
+use crate::finished::Finished;
+use crate::index::DrawSlot;
+use crate::input::Tick;
+use crate::phase::{Assessment, FederationPhase};
+use crate::round::{OpenRound, RoundProgress, RoundStage};
+use crate::standing::Standing;
+use crate::strategy::Participation;
+use crate::{Federation, Member};
+
+impl Federation {
+    /// Moves on as far as the state allows: begins, closes the round that is over, opens the next one.
+    pub(crate) fn advance(&mut self, now: Tick, out: &mut EffectBuffer) {
+        while self.advance_once(now, out) {
+            out.manifest = true;
+        }
+    }
+
+    /// One transition; returns whether another may follow.
+    fn advance_once(&mut self, now: Tick, out: &mut EffectBuffer) -> bool {
+        if let FederationPhase::Enrolling(enrolling) = &self.phase {
+            let begins = !self.paused && enrolling.is_complete(&self.roster, &self.rules);
+            if begins {
+                self.phase = self.first_phase(now);
+            }
+            return begins;
+        }
+        let Some(stage) = self.phase.stage_mut() else { return false };
+        match stage.take_if_over(now) {
+            RoundProgress::Over(round) => {
+                if let Err(cause) = self.close_round(round, now, out) {
+                    self.phase = FederationPhase::Failed(Failed { cause });
+                    out.state_changed();
+                }
+                true
+            }
+            RoundProgress::Resting { until } => {
+                if matches!(&self.phase, FederationPhase::Exploiting(exploiting) if exploiting.explore) {
+                    self.phase = FederationPhase::Exploring(Exploring::again(&mut self.roster, until));
+                    return true;
+                }
+                if !self.paused && now >= until && self.roster.present() > 0 {
+                    self.open_next_round(now, out);
+                }
+                false
+            }
+            RoundProgress::Open => false,
+        }
+    }
+
+    /// Exploring, unless the strategy does without it.
+    fn first_phase(&self, now: Tick) -> FederationPhase {
+        match self.strategy.participation() {
+            Participation::ExploreThenDraw => FederationPhase::Exploring(Exploring::new(now)),
+            _ => {
+                let drift = DriftTest::default();
+                FederationPhase::Exploiting(Exploiting::new(&self.roster, &self.rules, now, drift))
+            }
+        }
+    }
+
+    /// Enrols the pending nodes and asks those that the phase draws: saved first, then announced.
+    fn open_next_round(&mut self, now: Tick, out: &mut EffectBuffer) {
+        self.enrol_pending();
+        let round = self.round + 1;
+        let draw = match &mut self.phase {
+            FederationPhase::Exploring(exploring) => {
+                exploring.draw(round, &mut self.roster, &self.rules, &mut self.rng)
+            }
+            FederationPhase::Exploiting(exploiting) => {
+                exploiting.draw(round, &mut self.roster, &self.rules, &*self.strategy, &mut self.rng)
+            }
+            _ => return,
+        };
+        self.round = round;
+        // A node that waited long, or lost its broker often, may speak in the round all the same.
+        self.rate_limiter.reset_counts();
+        self.model.equip_newcomers(&*self.strategy, self.roster.members().len());
+        let deadline = now.plus_ms(self.rules.federation.round_deadline_ms);
+        let open = OpenRound::new(draw, now, Some(deadline));
+        out.state_changed();
+        self.ask(&open, now, out);
+        if let Some(stage) = self.phase.stage_mut() {
+            *stage = RoundStage::Open(open);
+        }
+    }
+
+    /// Enrols the pending nodes: as founders before the first round, as newcomers after it.
+    fn enrol_pending(&mut self) {
+        let explores = self.strategy.participation() == Participation::ExploreThenDraw;
+        let standing = if self.round == 0 || !explores {
+            Standing::founder()
+        } else {
+            Standing::entering(self.roster.mean_standing(), self.rules.exploring.newcomer_rounds)
+        };
+        self.roster.enrol_pending(standing);
+    }
+
+    /// Sends every awaited node that is present its task.
+    pub(crate) fn ask(&self, round: &OpenRound, now: Tick, out: &mut EffectBuffer) {
+        let present = |slot: &DrawSlot| self.roster.member(round.draw.node(*slot)).is_present();
+        out.tasks.extend(round.awaited().filter(present).filter_map(|slot| self.task(round, slot, now)));
+    }
+
+    /// The task of one slot of the draw.
+    pub(crate) fn task(&self, round: &OpenRound, slot: DrawSlot, now: Tick) -> Option<Effect> {
+        let node = round.draw.node(slot);
+        let member = self.roster.member(node);
+        let left = round.deadline().map_or(0, |deadline| deadline.ms_since(now));
+        let left = u32::try_from(left).unwrap_or(u32::MAX);
+        let task = round.draw.task(slot, member.holds, self.model.of(node), &self.rules.training, left)?;
+        Some(Effect::Publish { node: member.id().clone(), payload: OrderPayload::Train(task) })
+    }
+
+    /// One round from its answers to its record, then on to what comes next.
+    fn close_round(&mut self, round: OpenRound, now: Tick, out: &mut EffectBuffer) -> Result<(), FailureCause> {
+        let collected = CollectedRound::new(round, &self.rules.admission);
+        let evaluation = self.evaluate(&collected);
+        let step = aggregate(
+            &collected,
+            &evaluation,
+            &mut self.model,
+            &mut *self.strategy,
+            &self.roster,
+            &self.rules.training,
+        )?;
+        let assessment = match &mut self.phase {
+            FederationPhase::Exploring(exploring) => {
+                exploring.assess(&collected, &evaluation, &mut self.roster, &self.rules)
+            }
+            FederationPhase::Exploiting(exploiting) => {
+                exploiting.assess(&collected, &evaluation, &mut self.roster, &self.rules, &*self.strategy)
+            }
+            _ => return Ok(()),
+        };
+        let until = self.next_opening(&collected);
+        self.record(collected, evaluation, &assessment, step, now, out);
+        self.enter_next_phase(assessment.verdict, until);
+        Ok(())
+    }
+
+    /// Contributions, where the phase or the strategy wants them.
+    fn evaluate(&mut self, round: &CollectedRound) -> Evaluation {
+        let participation = self.strategy.participation();
+        let wanted = match self.phase {
+            FederationPhase::Exploring(_) => true,
+            _ => {
+                participation == Participation::DrawMeasured
+                    || round.asked_for(Why::Newcomer)
+                    || round.asked_for(Why::Exploring)
+            }
+        };
+        if !(wanted || participation.measures()) {
+            return Evaluation::default();
+        }
+        evaluate(round, wanted, &mut self.measurement, &mut self.rng)
+    }
+
+    /// When the next round may open. One in which nothing arrived is not followed before its deadline, so that nodes without
+    /// data do not use up the rounds.
+    fn next_opening(&self, round: &CollectedRound) -> Tick {
+        let general = &self.rules.federation;
+        let apart = if round.arrivals.is_empty() { general.round_deadline_ms } else { 0 };
+        round.opened.plus_ms(general.round_interval_ms.max(apart))
+    }
+
+    /// Records the round, and sends each present node its account.
+    fn record(
+        &mut self,
+        round: CollectedRound,
+        evaluation: Evaluation,
+        assessment: &Assessment,
+        step: ModelStep,
+        now: Tick,
+        out: &mut EffectBuffer,
+    ) {
+        let nodes = self.node_rounds(&round, assessment);
+        for (node, member) in nodes.iter().zip(self.roster.members()) {
+            if member.is_present() {
+                let account = node.account(self.round);
+                out.announcements.push(Effect::Account { node: node.node.clone(), account });
+            }
+        }
+        let closed = ClosedRound {
+            round: round.draw.round(),
+            phase: match self.phase {
+                FederationPhase::Exploring(_) => Phase::Exploring,
+                _ => Phase::Exploiting,
+            },
+            opened: round.opened,
+            closed: now,
+            weights_before: step.before,
+            weights_after: step.after,
+            node_models_after: step.node_models_after,
+            temperature: assessment.temperature,
+            loss: round.loss(),
+            unmeasured: evaluation.unmeasured,
+            verdict: assessment.verdict.clone(),
+            untested: assessment.untested.clone(),
+            nodes,
+            unknown_refusals: self.rate_limiter.refusals_of(None),
+        };
+        self.rate_limiter.reset();
+        out.closed.push(RoundEvidence {
+            round: closed,
+            weights: self.model.latest.clone(),
+            node_models: self.model.node_models.clone(),
+            updates: round.arrivals.into_iter().map(|arrival| (arrival.node, arrival.update)).collect(),
+        });
+        out.persist = true;
+    }
+
+    fn node_rounds(&self, round: &CollectedRound, assessment: &Assessment) -> Vec<NodeRound> {
+        let of_member = |(node, member): (_, &Member)| {
+            let credited = assessment.credited.get(node);
+            NodeRound {
+                node: member.id().clone(),
+                why: round.draw.why(node),
+                response: round.draw.slot(node).map_or(NodeResponse::NotAsked, |slot| round.responses[slot.0]),
+                contribution: credited.map(|credited| credited.value),
+                contribution_error: credited.and_then(|credited| credited.standard_error),
+                standing: self.strategy.node_score(node).unwrap_or(member.standing.value()),
+                standing_error: member.standing.error(),
+                sampling_probability: assessment.probabilities.get(node.get()).copied().unwrap_or(0.0),
+                staleness: member.staleness(self.round),
+                last_drawn: member.last_drawn,
+                drawn: member.drawn,
+                removed: member.removed,
+                refusals: self.rate_limiter.refusals_of(Some(node)),
+            }
+        };
+        self.roster.iter().map(of_member).collect()
+    }
+
+    /// Goes on in this phase, over to exploiting, or ends after the last round.
+    fn enter_next_phase(&mut self, verdict: Option<StopVerdict>, until: Tick) {
+        let phase = std::mem::replace(&mut self.phase, FederationPhase::Finished(Finished));
+        if self.round >= self.rules.federation.rounds {
+            return;
+        }
+        self.phase = match phase {
+            FederationPhase::Exploring(exploring) if exploring.is_over(verdict.as_ref(), &self.rules) => {
+                FederationPhase::Exploiting(exploring.settle(verdict, &self.roster, &self.rules, until))
+            }
+            mut phase => {
+                if let Some(stage) = phase.stage_mut() {
+                    *stage = RoundStage::Resting { until };
+                }
+                phase
+            }
+        };
+    }
+}
