@@ -89,7 +89,8 @@ pub struct RoundEvidence {
 impl RoundEvidence {
     /// The updates that counted, as they were received.
     pub fn received(&self) -> Vec<(NodeIndex, Update)> {
-        let message = |(node, accepted): &(NodeIndex, AcceptedUpdate)| (*node, accepted.to_message(self.round.round));
+        let message =
+            |(node, accepted): &(NodeIndex, AcceptedUpdate)| (*node, accepted.to_message(self.round.round));
         self.updates.iter().map(message).collect()
     }
 }

@@ -9,7 +9,6 @@ use crate::closed::RoundEvidence;
 use crate::draw::TrainingTask;
 use crate::save::SavedFederation;
 
-
 /// One action for the driver. Within one step, what must be durable comes before what is announced.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect {

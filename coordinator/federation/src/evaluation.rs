@@ -64,7 +64,12 @@ impl CreditedContributions {
     }
 
     /// Credits the arrivals that are listed already their contribution, `scale` times.
-    pub(crate) fn credit_listed(&mut self, round: &CollectedRound, contributions: &Contributions, scale: f64) {
+    pub(crate) fn credit_listed(
+        &mut self,
+        round: &CollectedRound,
+        contributions: &Contributions,
+        scale: f64,
+    ) {
         for (node, credited) in scaled(round, contributions, scale) {
             if let Some(listed) = self.0.get_mut(&node) {
                 *listed = credited;

@@ -63,7 +63,13 @@ impl Exploring {
     }
 
     /// Asks every present node.
-    pub(crate) fn draw(&mut self, round: u32, roster: &mut Roster, rules: &Rules, rng: &mut ChaCha8Rng) -> Draw {
+    pub(crate) fn draw(
+        &mut self,
+        round: u32,
+        roster: &mut Roster,
+        rules: &Rules,
+        rng: &mut ChaCha8Rng,
+    ) -> Draw {
         let draw = Draw::everyone(round, Why::Exploring, roster);
         for asked in draw.asked() {
             roster.member_mut(asked.node).measured = true;
@@ -71,7 +77,8 @@ impl Exploring {
         if self.tested.is_empty() {
             let asked = draw.asked();
             let tested = (rules.exploring.tested_nodes as usize).min(asked.len());
-            self.tested = rand::seq::index::sample(rng, asked.len(), tested).iter().map(|i| asked[i].node).collect();
+            self.tested =
+                rand::seq::index::sample(rng, asked.len(), tested).iter().map(|i| asked[i].node).collect();
             self.tested.sort_unstable();
         }
         self.rounds += 1;
@@ -142,7 +149,9 @@ impl Exploring {
         if members.iter().any(Member::is_removed) {
             // A removed node is nothing to wait for.
             for row in rows.to_mut() {
-                row.iter_mut().zip(members).for_each(|(value, member)| *value *= f64::from(!member.is_removed()));
+                row.iter_mut()
+                    .zip(members)
+                    .for_each(|(value, member)| *value *= f64::from(!member.is_removed()));
             }
         }
         let others = NodeIndex::first(members.len()).filter(|node| !self.tested.contains(node));

@@ -126,7 +126,12 @@ impl Federation {
     }
 
     /// One round from its answers to its record, then on to what comes next.
-    fn close_round(&mut self, round: OpenRound, now: Tick, out: &mut EffectBuffer) -> Result<(), FailureCause> {
+    fn close_round(
+        &mut self,
+        round: OpenRound,
+        now: Tick,
+        out: &mut EffectBuffer,
+    ) -> Result<(), FailureCause> {
         let collected = CollectedRound::new(round, &self.rules.admission);
         let evaluation = self.evaluate(&collected);
         let step = aggregate(
@@ -229,7 +234,10 @@ impl Federation {
             NodeRound {
                 node: member.id().clone(),
                 why: round.draw.why(node),
-                response: round.draw.slot(node).map_or(NodeResponse::NotAsked, |slot| round.responses[slot.0]),
+                response: round
+                    .draw
+                    .slot(node)
+                    .map_or(NodeResponse::NotAsked, |slot| round.responses[slot.0]),
                 contribution: credited.map(|credited| credited.value),
                 contribution_error: credited.and_then(|credited| credited.standard_error),
                 standing: self.strategy.node_score(node).unwrap_or(member.standing.value()),

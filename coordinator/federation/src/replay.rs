@@ -207,7 +207,12 @@ fn compare(recorded: &ClosedRound, computed: &ClosedRound) -> Result<(), ReplayD
         same(round, of("the staleness"), a.staleness, b.staleness)?;
     }
     same(round, "the loss", recorded.loss, computed.loss)?;
-    same(round, "the reason why contributions were not measured", &recorded.unmeasured, &computed.unmeasured)?;
+    same(
+        round,
+        "the reason why contributions were not measured",
+        &recorded.unmeasured,
+        &computed.unmeasured,
+    )?;
     same(round, "the stop rule's verdict", &recorded.verdict, &computed.verdict)?;
     same(round, "the list of untested nodes", &recorded.untested, &computed.untested)?;
     same(round, "the model after", recorded.weights_after, computed.weights_after)?;

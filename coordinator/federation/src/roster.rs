@@ -28,7 +28,8 @@ struct SavedRoster {
 
 impl From<SavedRoster> for Roster {
     fn from(SavedRoster { members, pending }: SavedRoster) -> Self {
-        let indices = members.iter().enumerate().map(|(i, member)| (member.id.clone(), NodeIndex(i))).collect();
+        let indices =
+            members.iter().enumerate().map(|(i, member)| (member.id.clone(), NodeIndex(i))).collect();
         Self { members, indices, pending }
     }
 }
@@ -69,7 +70,10 @@ impl Roster {
     }
 
     /// Indices of the members that satisfy `condition`.
-    pub(crate) fn indices_where(&self, condition: impl Fn(&Member) -> bool) -> impl Iterator<Item = NodeIndex> {
+    pub(crate) fn indices_where(
+        &self,
+        condition: impl Fn(&Member) -> bool,
+    ) -> impl Iterator<Item = NodeIndex> {
         self.iter().filter(move |(_, member)| condition(member)).map(|(node, _)| node)
     }
 

@@ -133,7 +133,8 @@ impl OpenRound {
 
     /// Slots from which an answer is still expected.
     pub(crate) fn awaited(&self) -> impl Iterator<Item = DrawSlot> {
-        let waiting = self.answers.iter().enumerate().filter(|(_, answer)| matches!(answer, SlotAnswer::Waiting));
+        let waiting =
+            self.answers.iter().enumerate().filter(|(_, answer)| matches!(answer, SlotAnswer::Waiting));
         waiting.map(|(slot, _)| DrawSlot(slot))
     }
 

@@ -7,6 +7,7 @@ use evenhand_protocol::identity::Digest;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
+use crate::Federation;
 use crate::closed::ClosedRound;
 use crate::config::Rules;
 use crate::input::Tick;
@@ -19,7 +20,6 @@ use crate::roster::Roster;
 use crate::round::{Absence, RoundStage};
 use crate::strategy::{DynStrategy, Evenhand, MemoryError, Strategy};
 use crate::weights::Weights;
-use crate::Federation;
 
 /// Changes when saved bytes of older programs could be misunderstood.
 const FORMAT: u16 = 6;
@@ -221,8 +221,19 @@ impl Federation {
         }
         strategy.restore(&saved.strategy.memory)?;
         saved.check().map_err(RestoreError::Contradiction)?;
-        let SavedFederation { rules, file, roster, model, measurement, rng, round, paused, rate_limiter, phase, .. } =
-            saved;
+        let SavedFederation {
+            rules,
+            file,
+            roster,
+            model,
+            measurement,
+            rng,
+            round,
+            paused,
+            rate_limiter,
+            phase,
+            ..
+        } = saved;
         let mut federation = Self {
             rules,
             file: ModelFile { onnx, ..file },

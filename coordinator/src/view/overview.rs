@@ -263,7 +263,9 @@ impl Overview {
         for node in &record.nodes {
             self.responses.count(node.response);
         }
-        for (refusal, count) in record.nodes.iter().flat_map(|node| &node.refusals).chain(&record.unknown_refusals) {
+        for (refusal, count) in
+            record.nodes.iter().flat_map(|node| &node.refusals).chain(&record.unknown_refusals)
+        {
             *self.refusals.entry(*refusal).or_default() += u64::from(*count);
         }
         self.traffic = TrafficView { bytes_up: point.bytes_up, bytes_down: point.bytes_down };

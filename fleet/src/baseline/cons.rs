@@ -32,7 +32,8 @@ impl Strategy for Cons {
 
     fn aggregate(&mut self, round: &AggregationInput<'_>) -> AggregatedModel {
         let stepped = round.local_steps();
-        let enrolled = NodeIndex::first(stepped.len()).zip(&stepped).filter(|(node, _)| round.is_enrolled(*node));
+        let enrolled =
+            NodeIndex::first(stepped.len()).zip(&stepped).filter(|(node, _)| round.is_enrolled(*node));
         let Some(mean) = mean(enrolled.map(|(_, model)| model)) else {
             return AggregatedModel { latest: round.latest.clone(), node_models: stepped };
         };

@@ -113,7 +113,8 @@ impl Fgfl {
         let mut order: Vec<usize> = (0..combined.len()).collect();
         order.sort_by(|&a, &b| combined[b].abs().total_cmp(&combined[a].abs()));
         let generosity: Vec<f64> = self.reputations.iter().map(|r| (ALTRUISM * r).tanh()).collect();
-        let enrolled = NodeIndex::first(generosity.len()).zip(&generosity).filter(|(node, _)| round.is_enrolled(*node));
+        let enrolled =
+            NodeIndex::first(generosity.len()).zip(&generosity).filter(|(node, _)| round.is_enrolled(*node));
         let most = enrolled.map(|(_, most)| *most).fold(f64::MIN_POSITIVE, f64::max);
         let mut models: Vec<Weights> =
             NodeIndex::first(round.members).map(|node| round.model(node).clone()).collect();

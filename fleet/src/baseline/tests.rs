@@ -131,7 +131,12 @@ fn fgfl_has_known_answers() {
     assert!((reputation(&fgfl, 0) - 0.5).abs() < 1e-12, "{fgfl:?}");
     // A node without an update keeps 0.95 of what it had, before all is scaled to sum to 1, and its model as it was.
     let updates: &[&[f32]] = &[&[3.0, 4.0, 0.0, 0.0]];
-    let again = fgfl.aggregate(&AggregationInput { node_models: &merged.node_models, nodes: &NODES[..1], updates, ..round });
+    let again = fgfl.aggregate(&AggregationInput {
+        node_models: &merged.node_models,
+        nodes: &NODES[..1],
+        updates,
+        ..round
+    });
     let kept = 0.95 * 0.5;
     let judged = kept + 0.05;
     assert!((reputation(&fgfl, 1) - kept / (kept + judged)).abs() < 1e-12, "{fgfl:?}");
@@ -171,7 +176,12 @@ fn gog_draws_by_the_recent_value_of_updates() {
     assert!(relevances.iter().zip([0.1, 0.0, 0.2]).all(|(a, b)| (a - b).abs() < 1e-12), "{relevances:?}");
     let drawn = gog.sampling_probabilities(&[NodeIndex(0), NodeIndex(2)], &[0.0, 0.0], 1.0);
     assert!((drawn[1] / drawn[0] - (0.1f64 / 0.1).exp()).abs() < 1e-9, "by index: {drawn:?}");
-    gog.aggregate(&AggregationInput { nodes: &NODES[..1], updates: &[&[1.0]], contributions: Some(&[0.4]), ..round });
+    gog.aggregate(&AggregationInput {
+        nodes: &NODES[..1],
+        updates: &[&[1.0]],
+        contributions: Some(&[0.4]),
+        ..round
+    });
     let relevance = gog.node_score(NodeIndex(2)).unwrap();
     assert!((relevance - 0.75 * 0.2).abs() < 1e-12, "an asked node without an update contributed nothing");
 }
@@ -181,8 +191,12 @@ fn gog_draws_by_the_recent_value_of_updates() {
 fn consensus_is_among_enrolled_nodes() {
     let latest = weights_of(&[1.0, 1.0]);
     let own = [weights_of(&[1.0, 1.0]), weights_of(&[1.0, 1.0]), weights_of(&[100.0, -100.0])];
-    let round =
-        AggregationInput { node_models: &own, members: 3, removed: &NODES[2..], ..round(&latest, &[&[2.0, 0.0], &[0.0, 4.0]]) };
+    let round = AggregationInput {
+        node_models: &own,
+        members: 3,
+        removed: &NODES[2..],
+        ..round(&latest, &[&[2.0, 0.0], &[0.0, 4.0]])
+    };
     let mut cons = Cons::default();
     let merged = cons.aggregate(&round);
     assert_close(&merged.latest, &[0.9, 0.8]);

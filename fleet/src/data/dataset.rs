@@ -1,7 +1,7 @@
 //! Data sets: names, models, losses and publishers.
 
-use evenhand_protocol::message::LossKind;
 use evenhand_models::shipped;
+use evenhand_protocol::message::LossKind;
 
 use crate::names::value_name;
 

@@ -104,7 +104,8 @@ impl Draw {
 
     /// Whether a saved draw can have been made among so many members.
     pub(crate) fn is_sound(&self, members: usize) -> bool {
-        let ascending = self.asked.windows(2).all(|pair| pair[0].node < pair[1].node) && self.absent.is_sorted();
+        let ascending =
+            self.asked.windows(2).all(|pair| pair[0].node < pair[1].node) && self.absent.is_sorted();
         ascending && self.asked.last().is_none_or(|last| last.node.get() < members)
     }
 

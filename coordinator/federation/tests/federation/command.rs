@@ -3,7 +3,9 @@
 use evenhand_federation::{Command, CommandRejection, Input};
 use evenhand_protocol::message::{Answer, Phase, Refusal};
 
-use evenhand_testkit::federation::scripted::{ScriptedFederation, UniformDraws, close_to, node, small_config, update};
+use evenhand_testkit::federation::scripted::{
+    ScriptedFederation, UniformDraws, close_to, node, small_config, update,
+};
 
 #[test]
 fn a_pause_lets_the_round_end_and_opens_no_other() {

@@ -1,9 +1,7 @@
 //! What everybody's contribution is while exploring, and when exploring ends.
 
 use evenhand_fairness::{Estimator, Utility};
-use evenhand_federation::{
-    Command, FederationConfig, NodeResponse, StopRuleKind, Tick,
-};
+use evenhand_federation::{Command, FederationConfig, NodeResponse, StopRuleKind, Tick};
 use evenhand_protocol::identity::Digest;
 use evenhand_protocol::message::{Declined, Phase, Why};
 use rand::{RngExt, SeedableRng};

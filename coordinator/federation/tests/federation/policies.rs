@@ -9,7 +9,9 @@ use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use evenhand_testkit::federation::scripted::{ScriptedFederation, birth_with_token, node, small_config, update};
+use evenhand_testkit::federation::scripted::{
+    ScriptedFederation, birth_with_token, node, small_config, update,
+};
 
 const NAMES: [&str; 4] = ["a", "b", "c", "d"];
 
@@ -27,7 +29,12 @@ fn audited() -> FederationConfig {
 }
 
 /// Plays `rounds` rounds in which everybody who is asked answers; node `a` gives as much as `worth` says of a round.
-fn play(rules: FederationConfig, seed: u64, rounds: usize, worth: impl Fn(usize) -> f32) -> ScriptedFederation {
+fn play(
+    rules: FederationConfig,
+    seed: u64,
+    rounds: usize,
+    worth: impl Fn(usize) -> f32,
+) -> ScriptedFederation {
     let mut world = ScriptedFederation::with(rules, 2, &NAMES);
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     while world.closed.len() < rounds {
@@ -57,7 +64,10 @@ fn standings_that_no_longer_hold_are_measured_anew() {
             record.verdict.as_ref().filter(|_| record.phase == Phase::Exploiting)
         });
         let called = test.next_back().unwrap();
-        assert!(called.p_value.unwrap() < 0.01 && called.reason.to_string().starts_with("contributions have moved"));
+        assert!(
+            called.p_value.unwrap() < 0.01
+                && called.reason.to_string().starts_with("contributions have moved")
+        );
         assert!(world.standing("a") < 0.0, "what was measured anew is what holds now");
     }
 }

@@ -4,7 +4,9 @@ use evenhand_federation::{Command, CommandRejection, FederationConfig, Input, No
 use evenhand_protocol::identity::Digest;
 use evenhand_protocol::message::{Answer, Refusal, Why};
 
-use evenhand_testkit::federation::scripted::{DEADLINE_MS, ScriptedFederation, birth, birth_with_token, node, small_config, update};
+use evenhand_testkit::federation::scripted::{
+    DEADLINE_MS, ScriptedFederation, birth, birth_with_token, node, small_config, update,
+};
 
 fn exploring(nodes: u32) -> FederationConfig {
     let mut rules = small_config(nodes);

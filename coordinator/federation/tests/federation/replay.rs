@@ -35,9 +35,7 @@ fn history() -> (Federation, Vec<RoundEvidence>) {
 fn replay(founded: &Federation, history: &[RoundEvidence]) -> Result<(), String> {
     let mut federation = founded.clone();
     for closed in history {
-        federation
-            .replay(&closed.round, closed.received())
-            .map_err(|difference| difference.to_string())?;
+        federation.replay(&closed.round, closed.received()).map_err(|difference| difference.to_string())?;
     }
     Ok(())
 }

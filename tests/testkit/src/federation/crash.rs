@@ -190,7 +190,6 @@ pub fn founded(config: &FederationConfig, new_strategy: NewStrategy) -> Federati
     Federation::with_strategy(Rules::new(config.clone()).unwrap(), initial_model, new_strategy())
 }
 
-
 /// Asserts that a run killed at any single effect ends as the undisturbed one, and that this one can be replayed from its
 /// records; returns it.
 pub fn assert_survives_kills(config: &FederationConfig, new_strategy: NewStrategy) -> CrashRun {

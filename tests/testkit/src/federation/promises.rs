@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use evenhand_federation::strategy::Participation;
 use evenhand_federation::{
-    Command, Effect, FederationConfig, Input, Member, NodeResponse, OrderPayload,
-    NodeIndex, RoundEvidence, SavedFederation, Tick,
+    Command, Effect, FederationConfig, Input, Member, NodeIndex, NodeResponse, OrderPayload, RoundEvidence,
+    SavedFederation, Tick,
 };
 use evenhand_protocol::codec::EncodedUpdate;
 use evenhand_protocol::identity::{Digest, NodeId};
@@ -450,11 +450,11 @@ impl PromiseObserver {
     }
 }
 
-
 /// Asserts that the promises hold in `cases` runs of arbitrary events, half of them under the first strategy.
 pub fn assert_promises(strategies: &'static [ObservedStrategy], cases: u32) {
     let strategy = prop_oneof![Just(strategies[0]), prop::sample::select(strategies)];
-    let config = Config { cases, rng_seed: RngSeed::Fixed(1), failure_persistence: None, ..Config::default() };
+    let config =
+        Config { cases, rng_seed: RngSeed::Fixed(1), failure_persistence: None, ..Config::default() };
     let inputs = (strategy, 1u32..=2, 1u32..6, vec(event(), 1..250));
     let mut runner = TestRunner::new(config);
     let outcome = runner.run(&inputs, |(strategy, k, rounds_max, events)| {

@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 
 use evenhand_fairness::Utility;
-use evenhand_federation::strategy::{
-    AggregatedModel, AggregationInput, Evenhand, Participation, Strategy,
-};
+use evenhand_federation::strategy::{AggregatedModel, AggregationInput, Evenhand, Participation, Strategy};
 use evenhand_federation::{
     Command, Effect, Federation, FederationConfig, InitialModel, Input, OrderPayload, RoundEvidence, Rules,
     SavedFederation, Tick, TrainingTask,
