@@ -20,7 +20,7 @@ pub use self::qffl::QFfl;
 pub use self::standalone::Standalone;
 
 /// A strategy that simulations can run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub struct RegisteredStrategy {
     /// Its name on the command line and in records.
     pub name: &'static str,
@@ -42,4 +42,10 @@ pub const STRATEGIES: [RegisteredStrategy; 7] = [
 /// The strategy of a name, if there is one.
 pub fn strategy(name: &str) -> Option<RegisteredStrategy> {
     STRATEGIES.into_iter().find(|strategy| strategy.name == name)
+}
+
+impl PartialEq for RegisteredStrategy {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
 }

@@ -25,7 +25,7 @@ use rayon::prelude::*;
 pub use self::spec::{NodeSpec, Simulation, WireMode};
 
 use self::message::{MessageDecoder, QueuedMessage, Receiver, WireMessage};
-use self::node::SimulatedNode;
+use self::node::MemoryNode;
 use super::fleet::{HouseholdFleet, HouseholdNode};
 use super::{Interrupt, OnRound, RunCost, RunEnd, RunResult, SimulationError};
 use crate::scenario::SeededBehaviour;
@@ -91,7 +91,7 @@ pub fn simulate(
 struct SimulationLoop {
     /// Absent only within a step.
     federation: Federation,
-    nodes: Vec<SimulatedNode>,
+    nodes: Vec<MemoryNode>,
     positions: BTreeMap<NodeId, usize>,
     wire_mode: WireMode,
     decoder: MessageDecoder,
@@ -111,7 +111,7 @@ impl SimulationLoop {
         Self {
             federation: Federation::with_strategy(rules, initial_model, (strategy.create)()),
             positions: nodes.iter().enumerate().map(|(i, node)| (node.id.clone(), i)).collect(),
-            nodes: nodes.into_iter().map(|node| SimulatedNode::new(node, wire_mode, &models)).collect(),
+            nodes: nodes.into_iter().map(|node| MemoryNode::new(node, wire_mode, &models)).collect(),
             wire_mode,
             decoder: MessageDecoder::new(),
             queue: BinaryHeap::new(),
@@ -245,7 +245,7 @@ impl SimulationLoop {
     fn deliver(&mut self, work: Vec<(usize, Vec<WireMessage>)>) {
         let (now, exploiting) = (self.now, self.exploiting);
         let mut waiting = work.into_iter().peekable();
-        let busy: Vec<(usize, &mut SimulatedNode, Vec<WireMessage>)> = (self.nodes.iter_mut().enumerate())
+        let busy: Vec<(usize, &mut MemoryNode, Vec<WireMessage>)> = (self.nodes.iter_mut().enumerate())
             .filter_map(|(index, node)| {
                 Some((index, node, waiting.next_if(|(wanted, _)| *wanted == index)?.1))
             })

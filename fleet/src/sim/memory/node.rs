@@ -15,7 +15,7 @@ use super::{LATENCY_MS, TRAINING_MS};
 use crate::scenario::SeededBehaviour;
 
 /// A node with the decoder of its messages.
-pub(super) struct SimulatedNode {
+pub(super) struct MemoryNode {
     pub(super) id: NodeId,
     pub(super) node: InlineNode<Box<dyn Source>>,
     pub(super) behaviour: SeededBehaviour,
@@ -24,7 +24,7 @@ pub(super) struct SimulatedNode {
     decoder: MessageDecoder,
 }
 
-impl SimulatedNode {
+impl MemoryNode {
     pub(super) fn new(spec: NodeSpec, wire_mode: WireMode, models: &Arc<ModelCache>) -> Self {
         let NodeSpec { id, settings, source, readings_a_round, behaviour } = spec;
         let node = InlineNode::new(settings, 1, source, readings_a_round, Arc::clone(models));
