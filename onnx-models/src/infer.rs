@@ -41,12 +41,12 @@ const SHAPES_MAX: usize = 8;
 pub struct Predictor {
     model: Model,
     weights: Vec<TValue>,
-    prepared: Vec<PreparedModel>,
+    prepared: Vec<TractPlan>,
     folds_weights: bool,
 }
 
 /// A model optimised by tract for inputs of one shape.
-struct PreparedModel {
+struct TractPlan {
     shape: Vec<usize>,
     plan: Arc<TypedRunnableModel>,
     /// Whether the weights are inputs of the plan, after those of the model; otherwise they are constants in it.
@@ -164,7 +164,7 @@ impl Predictor {
             self.prepared.remove(0);
         }
         let model_inputs = if weights_are_inputs { shapes.len() } else { usize::MAX };
-        self.prepared.push(PreparedModel::new(shape.to_vec(), plan, model_inputs));
+        self.prepared.push(TractPlan::new(shape.to_vec(), plan, model_inputs));
         Ok(self.prepared.len() - 1)
     }
 
@@ -213,7 +213,7 @@ impl Predictor {
     }
 }
 
-impl PreparedModel {
+impl TractPlan {
     /// `model_inputs` is the number of inputs that are not weights; `usize::MAX` if none are.
     fn new(shape: Vec<usize>, plan: Arc<TypedRunnableModel>, model_inputs: usize) -> Self {
         let model = plan.model();
@@ -229,7 +229,7 @@ impl PreparedModel {
         // The weights themselves are inputs of every run.
         weights.iter().for_each(|&node| weights_only[node] = false);
         let cached = vec![None; weights_only.len()];
-        PreparedModel {
+        TractPlan {
             shape,
             weights_are_inputs: model_inputs != usize::MAX,
             depends_on_weights_only: weights_only,
@@ -239,7 +239,7 @@ impl PreparedModel {
     }
 
     fn run(&mut self, inputs: TVec<TValue>) -> TractResult<TVec<TValue>> {
-        let PreparedModel { depends_on_weights_only, cached, plan, .. } = self;
+        let TractPlan { depends_on_weights_only, cached, plan, .. } = self;
         plan.spawn()?.run_plan_with_eval(inputs, |context, state, node, inputs| {
             if let Some(values) = &cached[node.id] {
                 return Ok(values.clone());

@@ -75,8 +75,8 @@ impl AtomicFile {
     /// result.
     pub fn prepare(&self) -> io::Result<PendingFile> {
         match self.target()? {
-            Some(target) => Ok(PendingFile(Pending::Replacement(self.temporary_for(target)?))),
-            None => Ok(PendingFile(Pending::Stream(self.path.clone()))),
+            Some(target) => Ok(PendingFile(PendingWrite::Replacement(self.temporary_for(target)?))),
+            None => Ok(PendingFile(PendingWrite::Stream(self.path.clone()))),
         }
     }
 
@@ -116,10 +116,10 @@ impl AtomicFile {
 
 /// A replacement whose content is still to come. Dropped, it leaves everything as it was.
 #[derive(Debug)]
-pub struct PendingFile(Pending);
+pub struct PendingFile(PendingWrite);
 
 #[derive(Debug)]
-enum Pending {
+enum PendingWrite {
     Replacement(TemporaryFile),
     Stream(PathBuf),
 }
@@ -128,11 +128,11 @@ impl PendingFile {
     /// Puts the content in place.
     pub fn commit(self, bytes: &[u8]) -> io::Result<()> {
         match self.0 {
-            Pending::Replacement(mut temporary) => {
+            PendingWrite::Replacement(mut temporary) => {
                 temporary.file.write_all(bytes)?;
                 temporary.persist()
             }
-            Pending::Stream(path) => OpenOptions::new().write(true).open(path)?.write_all(bytes),
+            PendingWrite::Stream(path) => OpenOptions::new().write(true).open(path)?.write_all(bytes),
         }
     }
 }

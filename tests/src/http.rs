@@ -7,7 +7,7 @@ use serde_json::Value;
 
 /// What a server answered.
 #[derive(Debug)]
-pub struct Answer {
+pub struct HttpAnswer {
     /// The status code.
     pub status: u16,
     /// Names in lower case.
@@ -16,7 +16,7 @@ pub struct Answer {
     pub body: Vec<u8>,
 }
 
-impl Answer {
+impl HttpAnswer {
     /// The value of a header.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(header, _)| header == name).map(|(_, value)| value.as_str())
@@ -34,7 +34,7 @@ impl Answer {
 }
 
 /// Asks for a path.
-pub fn get(address: SocketAddr, path: &str) -> Answer {
+pub fn get(address: SocketAddr, path: &str) -> HttpAnswer {
     request(address, "GET", path, &[], "")
 }
 
@@ -45,7 +45,7 @@ pub fn request(
     path: &str,
     headers: &[(&str, &str)],
     body: &str,
-) -> Answer {
+) -> HttpAnswer {
     let mut text =
         format!("{method} {path} HTTP/1.1\r\nConnection: close\r\nContent-Length: {}\r\n", body.len());
     if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
@@ -69,7 +69,7 @@ pub fn raw(address: SocketAddr, bytes: &[u8]) -> Vec<u8> {
     answer
 }
 
-fn parse(bytes: &[u8]) -> Option<Answer> {
+fn parse(bytes: &[u8]) -> Option<HttpAnswer> {
     let end = bytes.windows(4).position(|four| four == b"\r\n\r\n")?;
     let head = std::str::from_utf8(&bytes[..end]).ok()?;
     let mut lines = head.split("\r\n");
@@ -81,7 +81,7 @@ fn parse(bytes: &[u8]) -> Option<Answer> {
     let chunked = headers.iter().any(|(name, value)| name == "transfer-encoding" && value == "chunked");
     let body = &bytes[end + 4..];
     let body = if chunked { joined(body)? } else { body.to_vec() };
-    Some(Answer { status, headers, body })
+    Some(HttpAnswer { status, headers, body })
 }
 
 fn joined(mut chunks: &[u8]) -> Option<Vec<u8>> {

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 pub mod browser;
+pub mod extending;
 pub mod houses;
 pub mod http;
 pub mod rabbit;

@@ -22,11 +22,11 @@ pub struct Rabbits {
     /// What tells Erlang's nodes of each other, and would otherwise be left behind.
     registrar: Child,
     registrar_port: u16,
-    members: Vec<Member>,
+    members: Vec<ClusterMember>,
 }
 
 #[derive(Debug)]
-struct Member {
+struct ClusterMember {
     mqtt_port: u16,
     process: Child,
 }
@@ -129,7 +129,7 @@ impl Rabbits {
         table.lines().filter(established).count()
     }
 
-    fn start_member(&self, number: usize) -> Member {
+    fn start_member(&self, number: usize) -> ClusterMember {
         let own = self.folder.path().join(number.to_string());
         fs::create_dir(&own).unwrap();
         fs::copy(shipped("enabled_plugins"), own.join("enabled_plugins")).unwrap();
@@ -154,7 +154,7 @@ impl Rabbits {
             .stderr(out)
             .spawn()
             .unwrap();
-        Member { mqtt_port, process }
+        ClusterMember { mqtt_port, process }
     }
 
     fn control(&self, number: usize, arguments: &[&str], input: &str) -> Result<String, String> {

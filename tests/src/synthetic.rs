@@ -44,7 +44,7 @@ pub fn federation(nodes: u32, rounds: u32) -> Federation {
 }
 
 /// What one node is like.
-struct Node {
+struct SyntheticNode {
     id: NodeId,
     worth: f64,
     sum: f64,
@@ -58,8 +58,8 @@ struct Node {
 pub fn view(nodes: u32, rounds: u32, exploring: u32) -> FederationView {
     let mut view = FederationView::new(&federation(nodes, rounds + rounds / 4));
     let mut rng = Lehmer(20_261_116);
-    let mut all: Vec<Node> = (0..nodes)
-        .map(|i| Node {
+    let mut all: Vec<SyntheticNode> = (0..nodes)
+        .map(|i| SyntheticNode {
             id: NodeId::new(&format!("meter-{:04}", i + 1)).unwrap(),
             worth: (0.4 + rng.unit()) / f64::from(nodes),
             sum: 0.0,
@@ -81,10 +81,10 @@ pub fn view(nodes: u32, rounds: u32, exploring: u32) -> FederationView {
     view
 }
 
-fn record(all: &mut [Node], round: u32, exploring: u32, rng: &mut Lehmer) -> ClosedRound {
+fn record(all: &mut [SyntheticNode], round: u32, exploring: u32, rng: &mut Lehmer) -> ClosedRound {
     let count = all.len() as f64;
     let measuring = round <= exploring;
-    let mean = |node: &Node| node.sum / f64::from(node.measured.max(1));
+    let mean = |node: &SyntheticNode| node.sum / f64::from(node.measured.max(1));
     let odds: Vec<f64> = all.iter().map(|node| (mean(node) * count * 1.4).exp()).collect();
     let total: f64 = odds.iter().sum();
     let mut nodes = Vec::with_capacity(all.len());

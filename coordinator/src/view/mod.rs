@@ -17,7 +17,7 @@ use serde::Serialize;
 
 pub use self::node::{NodePage, NodePoint, NodeRow, ResponseCounts};
 pub use self::overview::{
-    DrawView, DriftView, ModelView, NodeCounts, OpenRound, Overview, PhaseChange, StalenessView, StopView,
+    DrawView, DriftView, ModelView, NodeCounts, OpenRoundView, Overview, PhaseChange, StalenessView, StopView,
     TrafficView,
 };
 pub use self::round::RoundPoint;
@@ -126,7 +126,7 @@ impl FederationView {
         overview.failure = federation.failure().map(ToString::to_string);
         overview.connected = connected;
         overview.round = federation.round();
-        overview.open = federation.open_round().map(|(asked, awaited)| OpenRound { asked, awaited });
+        overview.open = federation.open_round().map(|(asked, awaited)| OpenRoundView { asked, awaited });
         overview.nodes.present = federation.present();
         overview.traffic = TrafficView { bytes_up: traffic.bytes_up, bytes_down: traffic.bytes_down };
         let mut moved = false;

@@ -36,7 +36,7 @@ pub struct Overview {
     /// The number after which it is finished.
     pub rounds: u32,
     /// The open round, if one is.
-    pub open: Option<OpenRound>,
+    pub open: Option<OpenRoundView>,
     /// Nodes by state.
     pub nodes: NodeCounts,
     /// The rule that ends exploring.
@@ -66,7 +66,7 @@ pub struct Overview {
 
 /// A round that is under way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct OpenRound {
+pub struct OpenRoundView {
     /// Nodes that were asked.
     pub asked: usize,
     /// Of these, nodes that have not answered.

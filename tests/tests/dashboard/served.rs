@@ -46,7 +46,7 @@ pub(crate) async fn served(
     (Dashboard::start(options, LiveView::new(view), Box::new(command_sink)).await.unwrap(), commands)
 }
 
-pub(crate) fn command(address: SocketAddr, name: &str, token: Option<&str>, body: &str) -> http::Answer {
+pub(crate) fn command(address: SocketAddr, name: &str, token: Option<&str>, body: &str) -> http::HttpAnswer {
     let bearer = token.map(|token| format!("Bearer {token}"));
     let headers: Vec<(&str, &str)> = bearer.iter().map(|bearer| ("Authorization", bearer.as_str())).collect();
     request(address, "POST", &format!("/api/v1/commands/{name}"), &headers, body)
