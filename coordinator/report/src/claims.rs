@@ -10,7 +10,7 @@ use crate::round_log::RoundSummary;
 const NAMED_MAX: usize = 5;
 
 impl RunReport<'_> {
-    /// How waiting followed the standings.
+    /// The headline: the relation of waiting to standings.
     pub(crate) fn headline(&self) -> &'static str {
         let shortfalls: Vec<f64> = self.nodes.iter().map(|node| -node.standing).collect();
         let waits: Vec<f64> = self.nodes.iter().map(|node| node.mean_staleness).collect();
@@ -61,7 +61,7 @@ impl RunReport<'_> {
         )
     }
 
-    /// How nodes came to be drawn, as far as the last draw shows it.
+    /// The basis of the draws, as far as the last one shows it.
     fn drawn_by(&self, drawing: &[&RoundSummary]) -> &'static str {
         let everybody = drawing.iter().all(|round| round.drawn.len() == self.nodes.len());
         match drawing.last() {
@@ -72,13 +72,13 @@ impl RunReport<'_> {
         }
     }
 
-    /// Whether a draw was made by the standings that it found, those of the round before.
+    /// True if the odds of a draw follow the standings after the round before.
     fn follows_standings(&self, draw: &RoundSummary) -> bool {
         let before = self.log.rounds.iter().rev().find(|round| round.round < draw.round);
         before.is_some_and(|before| follows(&draw.sampling_probabilities, &before.standings))
     }
 
-    /// What the sampling probabilities and the draws were like.
+    /// The sampling probabilities of the last draw, and the nodes that were never drawn.
     pub(crate) fn odds(&self) -> String {
         let drawing: Vec<&RoundSummary> = self.log.drawing_rounds().collect();
         let Some(last) = drawing.last() else {
@@ -119,7 +119,7 @@ impl RunReport<'_> {
         }
     }
 
-    /// What the standings mean, and whether they were measured.
+    /// The meaning of the standings, or that they were not measured.
     pub(crate) fn standings(&self) -> &'static str {
         if self.log.rounds.iter().any(|round| round.contributions.is_some()) {
             "A node's standing ψ is the mean of its measured contributions: how much its updates moved the common model \
@@ -135,7 +135,7 @@ fn all_equal(values: &[f64]) -> bool {
     values.iter().all(|value| (value - values[0]).abs() <= 1e-9 * scale)
 }
 
-/// Whether no node has a lower probability than another of lower standing; nodes without any, as removed ones, aside.
+/// True if no node has a lower probability than another of lower standing; nodes without any, as removed ones, aside.
 fn follows(probabilities: &[f64], standings: &[f64]) -> bool {
     let mut order: Vec<usize> = (0..standings.len()).filter(|&node| probabilities[node] > 0.0).collect();
     order.sort_by(|&a, &b| standings[a].total_cmp(&standings[b]));

@@ -17,7 +17,7 @@ impl<'a> StopCriterion<'a> {
         Self { rules }
     }
 
-    /// What p has to reach: α, or the calibrated rule's level.
+    /// The value that p has to reach: α, or the calibrated rule's level.
     pub fn threshold(self) -> f64 {
         match self.rules.exploring.rule {
             StopRuleKind::Paper => self.rules.exploring.alpha,
@@ -55,7 +55,7 @@ impl<'a> StopCriterion<'a> {
         shown
     }
 
-    /// Why exploring ended with a round of this verdict.
+    /// The reason for which exploring ended with a round of this verdict.
     pub(crate) fn end_text(self, verdict: Option<&StopSummary>) -> String {
         let limit = self.rules.exploring.rounds_max;
         match verdict {
@@ -70,7 +70,7 @@ impl<'a> StopCriterion<'a> {
         }
     }
 
-    /// How far the stop rule was after the last round, where it has not been met.
+    /// The reason for which the stop rule is not met.
     pub(crate) fn unmet_text(self, verdict: Option<&StopSummary>) -> String {
         match verdict {
             Some(StopSummary { p_value: Some(p), .. }) if *p < self.threshold() => {

@@ -23,7 +23,7 @@ pub use number_text::{bytes_text, probability_decimals};
 pub use round_log::{RoundLog, RoundSummary, StopSummary};
 pub use source::{LossSeries, NodeAnnotation, ReportSource, ReportTile};
 
-/// What pages of Evenhand look like, on light and dark screens.
+/// The style of Evenhand's pages, on light and dark screens.
 pub const STYLE: &str = include_str!("style.css");
 
 /// The whole page.

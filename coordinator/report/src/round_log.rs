@@ -19,7 +19,7 @@ pub struct RoundLog {
 pub struct RoundSummary {
     /// 1 for the first.
     pub round: u32,
-    /// Whether contributions were measured with everybody, and nobody was drawn.
+    /// True if everybody took part while contributions were measured; false if nodes were drawn.
     pub exploring: bool,
     /// Positions of the nodes that received the model, ascending.
     pub drawn: Vec<usize>,
@@ -42,7 +42,7 @@ pub struct RoundSummary {
 pub struct StopSummary {
     /// p of its test, where there were rounds enough.
     pub p_value: Option<f64>,
-    /// Whether it ended exploring.
+    /// True if it ended exploring.
     pub stop: bool,
     /// Why, or why not yet.
     pub reason: String,

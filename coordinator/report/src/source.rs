@@ -3,7 +3,7 @@
 /// All that a report shows beside the rules and the round log.
 #[derive(Debug, Clone)]
 pub struct ReportSource {
-    /// What nodes are, in the plural.
+    /// A noun for the nodes, in the plural.
     pub node_noun: String,
     /// The value that nodes are ordered and coloured by.
     pub annotation: NodeAnnotation,
@@ -15,7 +15,7 @@ pub struct ReportSource {
     pub settings: Vec<(String, String)>,
     /// If not all rounds are done: one word or two for that.
     pub unfinished: Option<String>,
-    /// What the command below does, and the command.
+    /// The purpose of a command, and the command.
     pub command: (String, String),
 }
 
@@ -28,11 +28,11 @@ pub struct NodeAnnotation {
     pub name: String,
     /// Its name beside an axis, with what its ends mean.
     pub axis: String,
-    /// What a low value means.
+    /// The meaning of a low value.
     pub low: String,
-    /// What a high value means.
+    /// The meaning of a high value.
     pub high: String,
-    /// Where the node of the lowest value is in a list.
+    /// The order of a list by ascending values.
     pub low_on_top: String,
     /// By position in the log; the report orders nodes by it, ascending.
     pub values: Vec<f64>,
@@ -43,9 +43,9 @@ pub struct NodeAnnotation {
 pub struct LossSeries {
     /// Its name in a sentence.
     pub name: String,
-    /// What it measures, in full sentences.
+    /// Its meaning, in full sentences.
     pub meaning: String,
-    /// Whether all nodes are measured on the same samples, so that one can be held against another.
+    /// True if all nodes are measured on the same samples, so that they can be compared.
     pub comparable: bool,
     /// By round, then by position in the log.
     pub values: Vec<Vec<f64>>,
@@ -54,11 +54,11 @@ pub struct LossSeries {
 /// One figure at the top of the page.
 #[derive(Debug, Clone)]
 pub struct ReportTile {
-    /// What it is.
+    /// Its name.
     pub name: String,
     /// The figure.
     pub value: String,
-    /// What must be said beside it.
+    /// A remark beside it.
     pub note: String,
 }
 

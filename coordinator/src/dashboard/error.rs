@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-/// Why a dashboard cannot be served.
+/// An error that prevents a dashboard.
 #[derive(Debug, thiserror::Error)]
 pub enum DashboardError {
     /// The address is taken, or not ours.
@@ -11,7 +11,7 @@ pub enum DashboardError {
     Listen {
         /// Where.
         address: SocketAddr,
-        /// Why not.
+        /// The error of the system.
         source: std::io::Error,
     },
     /// The token cannot be read.
@@ -19,7 +19,7 @@ pub enum DashboardError {
     TokenFile {
         /// Which file.
         path: PathBuf,
-        /// Why not.
+        /// The error of the system.
         source: std::io::Error,
     },
     /// The token could be guessed.

@@ -82,7 +82,7 @@ pub(super) struct TimedConnection {
     stream: TcpStream,
     idle: Pin<Box<Sleep>>,
     idle_timeout: Duration,
-    /// Whether a request has begun since the last answer.
+    /// True if a request has begun since the last answer.
     requested: bool,
     _permit: OwnedSemaphorePermit,
 }

@@ -15,7 +15,7 @@ use evenhand_federation::{NodeResponse, NodeRound};
 pub struct NodeRow {
     /// Its name.
     pub id: NodeId,
-    /// Whether it is online.
+    /// True if it is online.
     pub present: bool,
     /// The round in or after which the operator removed it.
     pub removed: Option<u32>,
@@ -27,7 +27,7 @@ pub struct NodeRow {
     pub probability: f64,
     /// φ, when it was last measured.
     pub contribution: Option<f64>,
-    /// How often it received the model.
+    /// Rounds in which it received the model.
     pub drawn: u32,
     /// The round it last did.
     pub last_drawn: Option<u32>,
@@ -37,7 +37,7 @@ pub struct NodeRow {
     pub staleness_mean: f64,
     /// Loss of the model on its batch, when it last sent an update.
     pub loss: Option<f64>,
-    /// Why it was asked in the last round, or not.
+    /// The reason for which it was asked in the last round, or not.
     pub why: String,
     /// Its response then.
     pub response: String,
@@ -158,7 +158,7 @@ pub(super) struct NodeHistory {
 pub struct NodePage {
     /// Grows with every change of the view.
     pub version: u64,
-    /// What the table shows as well.
+    /// Its row in the table of all nodes.
     #[serde(flatten)]
     pub row: NodeRow,
     /// Its rank by standing: 1 for the highest.
@@ -272,7 +272,7 @@ impl NodeHistory {
         }
     }
 
-    /// How often it was drawn, a character a span: `-` before it enrolled, `0` never to `9` always.
+    /// Its share of draws, a character a span: `-` before it enrolled, `0` never to `9` always.
     pub(super) fn draws(&self, axis: &RoundAxis) -> String {
         let before = std::iter::repeat_n('-', self.history.missing());
         let share = |(span, cell): (RoundSpan, &NodeSpan)| {

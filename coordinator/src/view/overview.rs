@@ -27,9 +27,9 @@ pub struct Overview {
     /// Its phase.
     #[serde(serialize_with = "names::phase")]
     pub phase: Phase,
-    /// Why it failed, if it did.
+    /// The cause, if it has failed.
     pub failure: Option<String>,
-    /// Whether the broker is connected.
+    /// True if the broker is connected.
     pub connected: bool,
     /// The round that is open, or the last one.
     pub round: u32,
@@ -45,7 +45,7 @@ pub struct Overview {
     pub draws: DrawView,
     /// The test that restarts exploring, if one is configured.
     pub drift: Option<DriftView>,
-    /// When it changed from one phase to another, latest last.
+    /// Its changes of phase, latest last.
     pub changes: Vec<PhaseChange>,
     /// Mean loss of the model on the batches of the last round that had any.
     pub loss: Option<f64>,
@@ -108,7 +108,7 @@ pub struct StopView {
 pub struct DrawView {
     /// Draws a round.
     pub k: u32,
-    /// How they are made.
+    /// The sampler.
     pub sampler: SamplerKind,
     /// β of the last round; as configured before the first.
     pub temperature: f64,
@@ -116,7 +116,7 @@ pub struct DrawView {
     pub worst_staleness: Option<f64>,
 }
 
-/// Whether settled standings still hold.
+/// The test of settled standings, and its last verdict.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DriftView {
     /// Everybody is measured every so many rounds.

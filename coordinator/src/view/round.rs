@@ -18,9 +18,9 @@ pub struct RoundPoint {
     /// Exploring or exploiting, in the last.
     #[serde(serialize_with = "names::phase")]
     pub phase: Phase,
-    /// When the first was opened, in milliseconds since 1970.
+    /// Opening of the first, in milliseconds since 1970.
     pub opened_ms: u64,
-    /// When the last was closed.
+    /// Closing of the last.
     pub closed_ms: u64,
     /// Nodes that were online, in the last.
     pub present: u32,

@@ -53,7 +53,7 @@ pub struct RunFigures {
     pub t_alpha: Option<u32>,
     /// Share of the noisier half of the nodes that is found in the lower half of the standings.
     pub recall: Option<f64>,
-    /// Whether contributions look jointly normal, as the stop rule supposes.
+    /// The test that contributions are jointly normal, as the stop rule supposes.
     pub henze_zirkler: Option<NormalityFigures>,
     /// Lag-1 autocorrelation of contributions, mean over nodes; the stop rule supposes none.
     pub autocorrelation: Option<f64>,

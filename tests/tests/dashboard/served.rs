@@ -52,7 +52,7 @@ pub(crate) fn command(address: SocketAddr, name: &str, token: Option<&str>, body
     request(address, "POST", &format!("/api/v1/commands/{name}"), &headers, body)
 }
 
-/// Whether a number arrived; serde_json reads floats to the last bit but one.
+/// True if a number arrived; serde_json reads floats to the last bit but one.
 pub(crate) fn is(shown: &Value, value: f64) -> bool {
     shown.as_f64().is_some_and(|shown| (shown - value).abs() <= 1e-15 * value.abs())
 }

@@ -15,7 +15,7 @@ const BOTTOM: f64 = HEIGHT - 42.0;
 /// Two axes and the space between them.
 #[derive(Debug, Clone, Copy)]
 pub struct Frame {
-    /// Where the space ends.
+    /// The right end of the space.
     pub right: f64,
     /// The horizontal axis.
     pub x: Scale,
@@ -24,9 +24,9 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// Where the space begins.
+    /// The left end of the space.
     pub const LEFT: f64 = LEFT;
-    /// What is kept free on the right.
+    /// The margin on the right.
     pub const MARGIN: f64 = MARGIN;
     /// The upper end of the vertical axis.
     pub const TOP: f64 = TOP;
@@ -39,7 +39,7 @@ impl Frame {
         Self { right, x: Scale::exact(x, (LEFT, right)), y: Scale::nice(y, (BOTTOM, TOP)) }
     }
 
-    /// Where a pair of values lies.
+    /// The position of a pair of values.
     pub fn at(&self, x: f64, y: f64) -> (f64, f64) {
         (self.x.at(x), self.y.at(y))
     }

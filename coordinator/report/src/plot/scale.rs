@@ -24,7 +24,7 @@ impl Scale {
         Self { domain, range, step: step_for(domain.0, domain.1) }
     }
 
-    /// Where a value lies; beyond the domain, at its end.
+    /// The position of a value; beyond the domain, of its end.
     pub fn at(&self, value: f64) -> f64 {
         let share = (value - self.domain.0) / (self.domain.1 - self.domain.0);
         self.range.0 + share.clamp(0.0, 1.0) * (self.range.1 - self.range.0)

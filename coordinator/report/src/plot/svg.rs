@@ -8,7 +8,7 @@ pub struct Svg {
     body: String,
 }
 
-/// Where a text's position is.
+/// The part of a text that is at its position.
 #[derive(Debug, Clone, Copy)]
 pub enum Anchor {
     /// At its beginning.

@@ -1,4 +1,4 @@
-// The page: listens to the coordinator, fetches what changed, and draws what is in sight.
+// The page: subscribes to events, fetches changes, and draws the visible part.
 
 import { byId, bytes, capital, count, fixed, html, number, say } from './dom.js';
 import { Heat } from './heat.js';
@@ -21,7 +21,7 @@ async function get(path) {
   return answer.json();
 }
 
-// ---- what is shown ----
+// ---- headline and tiles ----
 
 function headline({ phase, round, rounds, failure, nodes }) {
   switch (phase) {
@@ -94,7 +94,7 @@ function link(kind, text) {
   say(byId('live-text'), text);
 }
 
-// ---- what is fetched ----
+// ---- fetching ----
 
 async function fetchRounds() {
   const last = state.points.at(-1);
@@ -103,7 +103,7 @@ async function fetchRounds() {
   else state.points = last ? (await get('rounds')).rounds : rounds;
 }
 
-/// The node whose page is asked for, if any. Names need no escapes, so a broken one is nobody's.
+/// The node in the address, if any. Names need no escapes, so a malformed one is no node's.
 const route = () => /^#\/node\/([\w.-]+)$/.exec(location.hash)?.[1] ?? null;
 
 let fetched = -1;
@@ -111,7 +111,7 @@ let busy = false;
 let again = false;
 let timer = 0;
 
-/// Fetches and draws what is in sight, one at a time and not too often.
+/// Fetches and draws the visible part, one request at a time.
 async function refresh() {
   if (busy) {
     again = true;
@@ -150,7 +150,7 @@ async function refresh() {
   }
 }
 
-/// The more nodes, the rarer.
+/// Schedules the next refresh: less often with many nodes.
 function plan() {
   if (timer === 0 && !document.hidden) timer = setTimeout(refresh, state.nodes.length > 300 ? 2000 : 800);
 }

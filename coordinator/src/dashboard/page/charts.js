@@ -16,7 +16,7 @@ function roundsAxis(points) {
   return { low: Math.min(points[0]?.from ?? 1, Math.max(1, last - 1)), high: Math.max(2, last), name: 'round' };
 }
 
-/// A curve over rounds with what can be read off it.
+/// Curves over rounds, with values to inspect.
 function overRounds(width, points, changes, { name, y, description, series, level, format = number, yFormat, ring }) {
   const seen = points.filter((point) => series.some(({ value }) => value(point) !== null));
   if (seen.length === 0) return null;

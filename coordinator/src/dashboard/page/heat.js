@@ -1,4 +1,4 @@
-// Who was drawn when: nodes down, rounds across.
+// The heat map of draws: nodes down, rounds across.
 
 import { count, html, rounds, table } from './dom.js';
 import { Figure, ticks } from './plot.js';

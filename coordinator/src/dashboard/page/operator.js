@@ -1,4 +1,4 @@
-// Commands, for those who have the token. It is kept in this page's memory only.
+// The operator's commands. The token stays in this page's memory.
 
 import { byId, plain, say } from './dom.js';
 
@@ -29,7 +29,7 @@ export class Operator {
     return this.#token !== '';
   }
 
-  /// Asks first: it is for good.
+  /// Asks for confirmation first: a removal is permanent.
   remove(id) {
     const dialog = byId('confirm');
     say(byId('confirm-text'), `Remove ${id} from the federation for good? Its record stays.`);

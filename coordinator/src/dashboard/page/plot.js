@@ -35,13 +35,13 @@ export function extent(values, { zero = false } = {}) {
   return [Math.floor(low / step + 1e-9) * step, Math.ceil(high / step - 1e-9) * step];
 }
 
-/// Digits after the point that tell multiples of a step apart.
+/// Digits after the point that distinguish multiples of a step.
 export function decimals(step) {
   for (let n = 0; n < 7; n += 1) if (Math.abs(step * 10 ** n - Math.round(step * 10 ** n)) < 1e-6) return n;
   return 7;
 }
 
-/// A figure: its caption, room for a drawing, a table that says the same.
+/// A figure: its caption, its drawing, and a table of the same values.
 export class Figure {
   constructor(element, title, note) {
     this.note = html('p', {}, note);
