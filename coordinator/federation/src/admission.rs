@@ -15,7 +15,7 @@ pub struct AcceptedUpdate {
     /// ‖Δθᵢ,ₜ‖ as received.
     received_norm: f64,
     /// ‖vector‖.
-    norm: f64,
+    clipped_norm: f64,
     samples: u32,
     loss: f32,
     online: Option<OnlineLoss>,
@@ -50,17 +50,17 @@ impl AcceptedUpdate {
 
     /// Scales it down to `norm_max` if it is longer.
     pub(crate) fn clip_norm(&mut self, norm_max: f64) {
-        if self.norm > norm_max {
+        if self.clipped_norm > norm_max {
             self.received.get_or_insert_with(|| EncodedUpdate::F32(self.vector.clone()));
-            let scale = norm_max / self.norm;
+            let scale = norm_max / self.clipped_norm;
             self.vector.iter_mut().for_each(|v| *v = (f64::from(*v) * scale) as f32);
-            self.norm = norm_max;
+            self.clipped_norm = norm_max;
         }
     }
 
     /// ‖Δθᵢ,ₜ‖ as it is now, clipped or not.
     pub(crate) fn clipped_norm(&self) -> f64 {
-        self.norm
+        self.clipped_norm
     }
 
     /// ‖Δθᵢ,ₜ‖ as received, before any clipping.
@@ -133,8 +133,15 @@ impl UpdateLimits {
             return Err(Refusal::Norm);
         }
         let (samples, loss) = (update.samples, update.loss);
-        let mut accepted =
-            AcceptedUpdate { vector, received, received_norm: norm, norm, samples, loss, online };
+        let mut accepted = AcceptedUpdate {
+            vector,
+            received,
+            received_norm: norm,
+            clipped_norm: norm,
+            samples,
+            loss,
+            online,
+        };
         accepted.clip_norm(self.norm_max);
         Ok(accepted)
     }

@@ -1,4 +1,6 @@
 //! `[broker]`: the broker, and the permissions on it.
+// Explanations are printed as they stand: names of sections in brackets are no links.
+#![allow(rustdoc::broken_intra_doc_links)]
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

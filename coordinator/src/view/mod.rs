@@ -17,8 +17,8 @@ use serde::Serialize;
 
 pub use self::node::{NodePage, NodePoint, NodeRow, ResponseCounts};
 pub use self::overview::{
-    DrawView, DriftView, ModelView, NodeCounts, OpenRoundView, Overview, PhaseChange, StalenessView, StopView,
-    TrafficView,
+    DrawView, DriftView, ModelView, NodeCounts, OpenRoundView, Overview, PhaseChange, StalenessView,
+    StopView, TrafficView,
 };
 pub use self::round::RoundPoint;
 pub use self::thinned::RoundSpan;

@@ -1,4 +1,6 @@
 //! The `[owner]` section: forecasts and standing on a broker at home.
+// Explanations are printed as they stand: names of sections in brackets are no links.
+#![allow(rustdoc::broken_intra_doc_links)]
 
 use super::section::{SectionCheck, section};
 use super::{BrokerLinkConfig, NodeConfig, NodeConfigError};
