@@ -40,10 +40,11 @@ fn printed(mut program: Command) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// A printed configuration with another value for a setting that is shown in it.
+/// A printed configuration with another value for a setting that is shown in it; the first one, since sections of optional
+/// brokers show the same keys.
 fn with(text: &str, shown: &str, setting: &str) -> String {
-    assert_eq!(text.matches(shown).count(), 1, "{shown:?} is shown");
-    text.replace(shown, setting)
+    assert!(text.contains(shown), "{shown:?} is shown");
+    text.replacen(shown, setting, 1)
 }
 
 /// The printed defaults of both, but for the port, which another test may use.

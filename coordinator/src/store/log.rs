@@ -26,26 +26,26 @@ impl LogSnapshot {
     /// The record of one round.
     pub fn record(&self, round: u32) -> Result<Option<ClosedRound>, StoreError> {
         let bytes = self.rounds.get(round)?;
-        bytes.map(|bytes| decoded(round, "record", bytes.value())).transpose()
+        bytes.map(|bytes| decoded_record(round, bytes.value())).transpose()
     }
 
     /// The records of all rounds, in order.
     pub fn records(&self) -> Result<impl Iterator<Item = Result<ClosedRound, StoreError>>, StoreError> {
         Ok(self.rounds.iter()?.map(|entry| {
             let (round, bytes) = entry?;
-            decoded(round.value(), "record", bytes.value())
+            decoded_record(round.value(), bytes.value())
         }))
     }
 
     /// The record of the last round.
     pub fn last(&self) -> Result<Option<ClosedRound>, StoreError> {
         match self.rounds.last()? {
-            Some((round, bytes)) => decoded(round.value(), "record", bytes.value()).map(Some),
+            Some((round, bytes)) => decoded_record(round.value(), bytes.value()).map(Some),
             None => Ok(None),
         }
     }
 
-    /// The accepted updates of a round, with the columns of their senders, if they are still stored.
+    /// The accepted updates of a round, with the indices of their senders, if they are still stored.
     pub fn updates(&self, round: u32) -> Result<Option<Vec<(NodeIndex, Update)>>, StoreError> {
         let bytes = self.transaction.open_table(UPDATES)?.get(round)?;
         bytes.map(|bytes| decoded(round, "list of updates", bytes.value())).transpose()
@@ -66,6 +66,13 @@ impl LogSnapshot {
     }
 }
 
+/// A record whose checksum is right: histories are read from records without an audit.
+fn decoded_record(round: u32, bytes: &[u8]) -> Result<ClosedRound, StoreError> {
+    let bytes = checksum::verified(bytes)
+        .ok_or_else(|| StoreError::Damaged(format!("round {round}: its record has a wrong checksum")))?;
+    decoded(round, "record", bytes)
+}
+
 fn decoded<T: DeserializeOwned>(round: u32, what: &str, bytes: &[u8]) -> Result<T, StoreError> {
     postcard::from_bytes(bytes)
         .map_err(|error| StoreError::Damaged(format!("round {round}: its {what} does not decode ({error})")))
@@ -78,7 +85,7 @@ pub(super) fn missing(round: u32, what: &str) -> StoreError {
 /// Appends a round.
 pub(super) fn append(transaction: &WriteTransaction, evidence: &RoundEvidence) -> Result<(), StoreError> {
     let round = evidence.round.round;
-    let record = postcard::to_allocvec(&evidence.round).expect("plain data always encodes");
+    let record = checksum::append(postcard::to_allocvec(&evidence.round).expect("plain data always encodes"));
     transaction.open_table(ROUNDS)?.insert(round, record.as_slice())?;
     let capacity = evidence.updates.iter().map(|(_, update)| 4 * update.vector().len() + 64).sum();
     let updates = postcard::to_extend(&evidence.received(), Vec::with_capacity(capacity));

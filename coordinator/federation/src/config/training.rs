@@ -12,7 +12,7 @@ use super::check::{RuleError, at_least_one, positive, within};
 pub struct TrainingConfig {
     /// The loss that is minimised.
     pub loss: LossKind,
-    /// η of θ_t = θ_{t−1} − η Σ pᵢΔθᵢ.
+    /// η: step size of the aggregated update, θ_{t−1} − η Σ pᵢΔθᵢ.
     pub learning_rate: f64,
     /// Whether a missing update counts as an update of zero, so that few updates make a short step, as in the published
     /// code; the paper's step is the mean of those that arrived.

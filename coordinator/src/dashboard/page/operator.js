@@ -57,12 +57,12 @@ export class Operator {
         headers: { Authorization: `Bearer ${this.#token}`, 'Content-Type': 'application/json' },
         body: body ? JSON.stringify(body) : undefined,
       });
-      const body = await answer.json();
+      const reply = await answer.json();
       if (answer.status === 401) {
         this.#unlock('');
         say(note, 'That is not the operator’s token.');
       } else {
-        say(note, answer.ok ? `${plain(command)}: accepted` : body.error);
+        say(note, answer.ok ? `${plain(command)}: accepted` : reply.error);
       }
     } catch {
       say(note, 'No answer from the coordinator.');
