@@ -18,8 +18,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::dashboard::DashboardOptions;
 use evenhand_federation::{
-    AdmissionConfig, ExploitingConfig, ExploringConfig, FederationConfig, GeneralConfig, InitialModel,
-    RuleError, Rules, TrainingConfig,
+    AdmissionConfig, ContinuousConfig, ExploitingConfig, ExploringConfig, FederationConfig, GeneralConfig,
+    InitialModel, RuleError, Rules, TrainingConfig,
 };
 
 pub use self::broker::{AccessConfig, BrokerChoice, BrokerConfig};
@@ -59,6 +59,7 @@ sections! {
     federation: GeneralConfig = GeneralConfig::SOURCE,
     model: ModelConfig = ModelConfig::SOURCE,
     training: TrainingConfig = TrainingConfig::SOURCE,
+    continuous: ContinuousConfig = ContinuousConfig::SOURCE,
     contribution: ContributionConfig = ContributionConfig::SOURCE,
     exploring: ExploringConfig = ExploringConfig::SOURCE,
     exploiting: ExploitingConfig = ExploitingConfig::SOURCE,
@@ -98,6 +99,7 @@ impl CoordinatorConfig {
         Rules::new(FederationConfig {
             federation: self.federation.clone(),
             training: self.training.clone(),
+            continuous: self.continuous.clone(),
             contribution: self.contribution,
             exploring: self.exploring.clone(),
             exploiting: self.exploiting.clone(),

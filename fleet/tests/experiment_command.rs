@@ -194,7 +194,7 @@ fn impossible_combinations_are_left_out_with_a_sentence() {
         ),
         (
             "paper unstable --dataset synthetic --strategy fedavg",
-            "fedavg in the table unstable, which is about evenhand, evenhand-calibrated",
+            "fedavg in the table unstable, which is about paper, paper-calibrated",
         ),
     ] {
         let output = command(out.path(), &flags.split(' ').collect::<Vec<_>>()).output().unwrap();

@@ -48,13 +48,13 @@ fn published(dataset: Dataset, corruption: Corruption, variant: Variant) -> Setu
 
 #[test]
 fn cleaner_points_are_rewarded_on_synthetic_data() {
-    let setup = published(Dataset::Synthetic, Corruption::FeatureNoise, Variant::EvenhandCredit);
+    let setup = published(Dataset::Synthetic, Corruption::FeatureNoise, Variant::PaperCredit);
     assert_fair_unless_shuffled(&setup, None, 11..16);
 }
 
 #[test]
 fn cleaner_points_are_rewarded_by_the_direction_as_well() {
-    let setup = published(Dataset::Synthetic, Corruption::FeatureNoise, Variant::EvenhandCredit);
+    let setup = published(Dataset::Synthetic, Corruption::FeatureNoise, Variant::PaperCredit);
     assert_fair_unless_shuffled(&Setup { utility: Utility::Direction, ..setup }, None, 11..16);
 }
 
@@ -98,7 +98,7 @@ fn better_labels_are_rewarded_on_handwritten_digits() {
         window: 9,
         tested_nodes: 4,
         alpha: 0.3,
-        ..published(Dataset::Mnist, Corruption::LabelNoise, Variant::EvenhandCredit)
+        ..published(Dataset::Mnist, Corruption::LabelNoise, Variant::PaperCredit)
     };
     let folder = data::folder(None).expect("EVENHAND_DATA names a folder");
     assert_fair_unless_shuffled(&setup, Some(&folder), 11..14);

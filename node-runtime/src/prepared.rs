@@ -20,6 +20,7 @@ pub struct PreparedModel(Arc<SharedModel>);
 
 struct SharedModel {
     model: Model,
+    initial: Arc<[f32]>,
     trainers: Idle<Trainer>,
     predictors: Idle<LoadedPredictor>,
     preparations: AtomicU64,
@@ -35,6 +36,7 @@ impl PreparedModel {
     /// Prepares nothing yet.
     pub fn new(model: Model) -> Self {
         Self(Arc::new(SharedModel {
+            initial: model.initial_weights().into(),
             model,
             trainers: Idle::default(),
             predictors: Idle::default(),
@@ -53,6 +55,7 @@ impl PreparedModel {
         ModelInfo {
             digest: Digest(model.digest()),
             parameters: model.dim(),
+            initial: Arc::clone(&self.0.initial),
             input_shape: model.input_shape().to_vec(),
         }
     }

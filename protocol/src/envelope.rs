@@ -2,12 +2,11 @@
 
 use alloc::vec::Vec;
 
-use crate::codec::EncodedUpdate;
 use crate::limits::MessageLimits;
 use crate::message::{Answer, Birth, Life, Message, MissingChunks, Order, Status};
 
 /// The protocol version of this program; it changes when the messages do.
-pub const VERSION: u16 = 1;
+pub const VERSION: u16 = 2;
 
 /// The reason why bytes cannot be decoded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -75,21 +74,27 @@ fn check(message: &Message, limits: &MessageLimits) -> Result<(), DecodeError> {
         Message::Order(Order::Train(train)) => {
             within("weights", train.weights.as_ref().map_or(0, Vec::len), limits.parameters_max)
         }
-        Message::Answer(Answer::Update(update)) => check_update(&update.vector, limits),
+        Message::Answer(Answer::Update(update)) => {
+            within("entries of an update", update.vector.entries(), limits.parameters_max)
+        }
+        Message::Answer(Answer::Measured(measured)) => {
+            within("entries of a reference gradient", measured.vector.entries(), limits.parameters_max)
+        }
         Message::Order(Order::Resend(missing)) | Message::Answer(Answer::Resend(missing)) => {
             check_missing(missing, limits)
         }
         // An ONNX file is bounded by the message itself; the rest has no variable lengths.
-        Message::Order(Order::Graph { .. } | Order::Refused { .. })
-        | Message::Answer(Answer::Decline { .. } | Answer::NeedGraph(_) | Answer::NeedWeights { .. })
+        Message::Order(Order::Graph { .. } | Order::Refused { .. } | Order::Measure(_))
+        | Message::Answer(
+            Answer::Decline { .. }
+            | Answer::Unmeasured { .. }
+            | Answer::NeedGraph(_)
+            | Answer::NeedWeights { .. },
+        )
         | Message::Status(Status { life: Life::Dead, .. })
         | Message::Manifest(_)
         | Message::Account(_) => Ok(()),
     }
-}
-
-fn check_update(update: &EncodedUpdate, limits: &MessageLimits) -> Result<(), DecodeError> {
-    within("entries of an update", update.entries(), limits.parameters_max)
 }
 
 fn check_missing(missing: &MissingChunks, limits: &MessageLimits) -> Result<(), DecodeError> {

@@ -44,5 +44,6 @@ pub mod envelope;
 pub mod identity;
 pub mod limits;
 pub mod message;
+pub mod reference;
 pub mod tick;
 pub mod topic;

@@ -5,7 +5,7 @@ use alloc::{string::String, vec::Vec};
 use serde::{Deserialize, Serialize};
 
 use crate::chunk::TransferId;
-use crate::codec::{CodecKind, EncodedUpdate};
+use crate::codec::{Bf16, CodecKind, EncodedUpdate};
 use crate::identity::{Digest, FederationId};
 
 /// Everything that is ever sent. The topic says who speaks to whom; the variant says what is said.
@@ -47,6 +47,8 @@ pub enum Phase {
     Exploring,
     /// Nodes are drawn by their standing (the paper's incentive realisation).
     Exploiting,
+    /// Everybody is measured and some are drawn, in every round.
+    Running,
     /// Halted by its operator.
     Paused,
     /// All rounds are done.
@@ -62,6 +64,7 @@ impl Phase {
             Self::Enrolling => "enrolling",
             Self::Exploring => "exploring",
             Self::Exploiting => "exploiting",
+            Self::Running => "running",
             Self::Paused => "paused",
             Self::Finished => "finished",
             Self::Failed => "failed",
@@ -105,6 +108,8 @@ pub struct Birth {
 pub enum Order {
     /// Compute an update on the latest data.
     Train(Train),
+    /// Compute a reference gradient on the latest data: no model is needed for it, and none is given.
+    Measure(Measure),
     /// The ONNX file the manifest names: initial weights only, no secret.
     Graph {
         /// Digest of the graph and its parameter order, as in the manifest.
@@ -142,6 +147,23 @@ pub struct Train {
     pub kind: UpdateKind,
     /// How the update travels.
     pub codec: CodecKind,
+    /// Milliseconds after which the round goes on without this node.
+    pub deadline_ms: u32,
+}
+
+/// One round's measurement of a node's data, at weights that no training has touched.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Measure {
+    /// The round this belongs to.
+    pub round: u32,
+    /// Seed of the reference weights and of the sketch: see [`reference`](crate::reference).
+    pub seed: u64,
+    /// Values of the sketch; a gradient of no more values is sent whole.
+    pub dimension: u32,
+    /// The loss whose gradient is taken.
+    pub loss: LossKind,
+    /// At most so many samples enter the batch.
+    pub samples_max: u32,
     /// Milliseconds after which the round goes on without this node.
     pub deadline_ms: u32,
 }
@@ -195,6 +217,15 @@ pub enum Answer {
         /// Why it cannot.
         reason: Declined,
     },
+    /// The reference gradient it was asked for.
+    Measured(Measured),
+    /// It cannot be measured in this round.
+    Unmeasured {
+        /// The round it was asked for.
+        round: u32,
+        /// Why it cannot.
+        reason: Declined,
+    },
     /// It needs the ONNX file with this digest.
     NeedGraph(Digest),
     /// It does not hold the weights a task referred to.
@@ -221,6 +252,17 @@ pub struct Update {
     pub online_samples: u32,
     /// The vector itself.
     pub vector: EncodedUpdate,
+}
+
+/// A node's reference gradient in one round: measured, never applied.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Measured {
+    /// The round it answers.
+    pub round: u32,
+    /// Samples in the batch.
+    pub samples: u32,
+    /// The gradient, or its sketch.
+    pub vector: Bf16,
 }
 
 /// Why a node does not take part in a round.

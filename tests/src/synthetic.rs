@@ -29,6 +29,7 @@ impl Lehmer {
 /// A federation with rules for so many nodes and rounds, and nobody in it.
 pub fn federation(nodes: u32, rounds: u32) -> Federation {
     let mut settings = FederationConfig::default();
+    settings.federation.policy = evenhand_federation::Policy::Paper;
     settings.federation.name = FederationId::new("synthetic").unwrap();
     settings.federation.nodes_min = nodes;
     settings.federation.rounds = rounds;

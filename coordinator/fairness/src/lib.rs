@@ -63,6 +63,7 @@ pub mod hotelling;
 mod incentive;
 mod measurement;
 pub mod measures;
+pub mod reference;
 mod round;
 pub mod shapley;
 mod stop;
@@ -75,8 +76,8 @@ pub use error::FairnessError;
 pub use gram::{Device, Gram};
 pub use incentive::{
     Sampler, SamplerKind, TemperatureRange, expected_staleness, inclusion_probabilities, mean_staleness,
-    sampling_probabilities, selection_probability, temperature_for_band, temperature_for_worst_staleness,
-    wait_bound,
+    sampling_probabilities, selection_probability, shrunk_standings, temperature_for_band,
+    temperature_for_worst_staleness, temperature_for_worst_wait, wait_bound,
 };
 pub use measurement::{Measurement, contributions};
 pub use shapley::Estimator;

@@ -6,6 +6,7 @@ use crate::collected::CollectedRound;
 use crate::config::TrainingConfig;
 use crate::evaluation::Evaluation;
 use crate::failed::FailureCause;
+use crate::guard::{Intervention, ModelGuard};
 use crate::index::NodeIndex;
 use crate::member::Member;
 use crate::model::ModelState;
@@ -19,9 +20,11 @@ pub(crate) struct ModelStep {
     pub(crate) before: Digest,
     pub(crate) after: Digest,
     pub(crate) node_models_after: Option<Digest>,
+    pub(crate) intervention: Option<Intervention>,
 }
 
-/// Moves the models on to those after the round, if these are finite; leaves them alone without arrivals.
+/// Moves the models on to those after the round, past the guard if there is one, if these are finite; leaves them alone
+/// without arrivals.
 pub(crate) fn aggregate(
     round: &CollectedRound,
     evaluation: &Evaluation,
@@ -29,16 +32,26 @@ pub(crate) fn aggregate(
     strategy: &mut dyn Strategy,
     roster: &Roster,
     training: &TrainingConfig,
+    guard: Option<&mut ModelGuard>,
 ) -> Result<ModelStep, FailureCause> {
     let before = model.latest.digest();
+    let mut intervention = None;
     if !round.arrivals.is_empty() {
-        let next = next_model(round, evaluation, model, strategy, roster, training);
+        let mut next = next_model(round, evaluation, model, strategy, roster, training);
+        if let Some(guard) = guard {
+            let (arrived, wanted) = (round.arrivals.len(), round.draw.asked().len());
+            let guarded = guard
+                .review(&model.latest, next.latest, round.loss(), arrived, wanted)
+                .ok_or(FailureCause::Diverged { round: round.draw.round() })?;
+            (next.latest, intervention) = (guarded.model, guarded.intervention);
+        }
         if !(next.latest.is_finite() && next.node_models.iter().all(Weights::is_finite)) {
             return Err(FailureCause::Diverged { round: round.draw.round() });
         }
         model.advance(next);
     }
-    Ok(ModelStep { before, after: model.latest.digest(), node_models_after: model.node_models_digest() })
+    let (after, node_models_after) = (model.latest.digest(), model.node_models_digest());
+    Ok(ModelStep { before, after, node_models_after, intervention })
 }
 
 fn next_model(

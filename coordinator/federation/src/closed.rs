@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 
 use evenhand_fairness::StopVerdict;
 use evenhand_protocol::identity::{Digest, NodeId};
-use evenhand_protocol::message::{Account, Declined, Phase, Refusal, Update, Why};
+use evenhand_protocol::message::{Account, Declined, Measured, Phase, Refusal, Update, Why};
 use serde::{Deserialize, Serialize};
 
 use crate::admission::{AcceptedUpdate, OnlineLoss};
+use crate::guard::Intervention;
 use crate::index::NodeIndex;
 use crate::input::Tick;
+use crate::measuring::{AcceptedMeasurement, MeasureResponse};
 use crate::weights::Weights;
 
 /// The figures of one round: all that reports, dashboards and audits need.
@@ -17,7 +19,7 @@ use crate::weights::Weights;
 pub struct ClosedRound {
     /// Its number, from 1.
     pub round: u32,
-    /// Exploring or exploiting.
+    /// Exploring, exploiting or running.
     pub phase: Phase,
     /// When the nodes were asked.
     pub opened: Tick,
@@ -35,7 +37,9 @@ pub struct ClosedRound {
     pub loss: Option<f64>,
     /// The reason why contributions were not measured, though they were wanted.
     pub unmeasured: Option<String>,
-    /// The verdict of the stop rule while exploring, of the drift test while exploiting.
+    /// What the guard of the model did.
+    pub intervention: Option<Intervention>,
+    /// The verdict of the stop rule while exploring and running, of the drift test while exploiting.
     pub verdict: Option<StopVerdict>,
     /// Tested nodes that the stop rule had to leave out.
     pub untested: Vec<NodeIndex>,
@@ -84,14 +88,31 @@ pub struct RoundEvidence {
     pub node_models: Vec<Weights>,
     /// The updates that counted.
     pub updates: Vec<(NodeIndex, AcceptedUpdate)>,
+    /// The reference gradients that came in.
+    pub measurements: Vec<(NodeIndex, AcceptedMeasurement)>,
+}
+
+/// The messages of a round from which it is replayed.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct ReceivedRound {
+    /// The updates that counted, by index.
+    pub updates: Vec<(NodeIndex, Update)>,
+    /// The reference gradients, by index.
+    pub measurements: Vec<(NodeIndex, Measured)>,
 }
 
 impl RoundEvidence {
-    /// The updates that counted, as they were received.
-    pub fn received(&self) -> Vec<(NodeIndex, Update)> {
-        let message =
-            |(node, accepted): &(NodeIndex, AcceptedUpdate)| (*node, accepted.to_message(self.round.round));
-        self.updates.iter().map(message).collect()
+    /// The messages that counted, as they were received.
+    pub fn received(&self) -> ReceivedRound {
+        let round = self.round.round;
+        ReceivedRound {
+            updates: self.updates.iter().map(|(node, accepted)| (*node, accepted.to_message(round))).collect(),
+            measurements: self
+                .measurements
+                .iter()
+                .map(|(node, accepted)| (*node, accepted.to_message(round)))
+                .collect(),
+        }
     }
 }
 
@@ -104,6 +125,8 @@ pub struct NodeRound {
     pub why: Why,
     /// Its response.
     pub response: NodeResponse,
+    /// Its response to the request for a reference gradient.
+    pub measured: MeasureResponse,
     /// φᵢ,ₜ, if it was measured.
     pub contribution: Option<f64>,
     /// Standard error of φᵢ,ₜ, where it is known.

@@ -8,6 +8,7 @@ use crate::config::AdmissionConfig;
 use crate::draw::Draw;
 use crate::index::NodeIndex;
 use crate::input::Tick;
+use crate::measuring::{AcceptedMeasurement, MeasureAnswer, MeasureResponse};
 use crate::relative_limits::RelativeLimits;
 use crate::round::{Absence, OpenRound, SlotAnswer};
 
@@ -19,6 +20,10 @@ pub(crate) struct CollectedRound {
     pub(crate) arrivals: Vec<Arrival>,
     /// By slot: the response of each asked node.
     pub(crate) responses: Vec<NodeResponse>,
+    /// The reference gradients that came in, by place in the draw.
+    measurements: Vec<Option<AcceptedMeasurement>>,
+    /// By place: the response to the request for a reference gradient.
+    measure_responses: Vec<MeasureResponse>,
 }
 
 /// One update that counts.
@@ -32,7 +37,7 @@ pub(crate) struct Arrival {
 impl CollectedRound {
     /// Closes the collection: clips what exceeds the relative limits, and weighs each update by its samples.
     pub(crate) fn new(round: OpenRound, limits: &AdmissionConfig) -> Self {
-        let (draw, opened, answers) = round.into_answers();
+        let (draw, opened, answers, measured) = round.into_answers();
         let arrived = draw.asked().iter().zip(&answers).filter_map(|(asked, answer)| match answer {
             SlotAnswer::Arrived(accepted) => Some((asked.why, accepted)),
             _ => None,
@@ -40,7 +45,7 @@ impl CollectedRound {
         let updates = arrived.clone().map(|(_, accepted)| accepted);
         // Newcomers are beside the draw: they are held against the drawn nodes, not the other way round.
         let drawn = arrived.filter(|(why, _)| *why != Why::Newcomer).map(|(_, accepted)| accepted);
-        let RelativeLimits { norm_max, samples_max } = match drawn.clone().next() {
+        let RelativeLimits { norm_max, samples_max, product_max } = match drawn.clone().next() {
             Some(_) => RelativeLimits::of(drawn, limits),
             None => RelativeLimits::of(updates.clone(), limits),
         };
@@ -51,7 +56,7 @@ impl CollectedRound {
         for (asked, answer) in draw.asked().iter().zip(answers) {
             responses.push(match answer {
                 SlotAnswer::Arrived(mut update) => {
-                    update.clip_norm(norm_max);
+                    update.clip_norm(norm_max.min(product_max / counted(&update)));
                     let weight = counted(&update) / total;
                     let response = NodeResponse::Arrived {
                         samples: update.samples(),
@@ -69,7 +74,55 @@ impl CollectedRound {
                 SlotAnswer::Absent(Absence::Missed) | SlotAnswer::Waiting => NodeResponse::Missed,
             });
         }
-        Self { draw, opened, arrivals, responses }
+        let (measurements, measure_responses) = measured.into_iter().map(measurement).unzip();
+        Self { draw, opened, arrivals, responses, measurements, measure_responses }
+    }
+
+    /// Nodes that were asked for a reference gradient, ascending.
+    pub(crate) fn measured_nodes(&self) -> &[NodeIndex] {
+        self.draw.measure().map_or(&[], |measure| &measure.nodes)
+    }
+
+    /// The reference gradient of a node, if it came in and counts.
+    pub(crate) fn gradient(&self, node: NodeIndex) -> Option<&[f32]> {
+        let place = self.draw.measure_place(node)?;
+        let counts = matches!(self.measure_responses[place], MeasureResponse::Measured { .. });
+        self.measurements[place].as_ref().filter(|_| counts).map(AcceptedMeasurement::vector)
+    }
+
+    /// A node's response to the request for a reference gradient.
+    pub(crate) fn measure_response(&self, node: NodeIndex) -> MeasureResponse {
+        self.draw.measure_place(node).map_or(MeasureResponse::NotAsked, |place| self.measure_responses[place])
+    }
+
+    pub(crate) fn set_measure_response(&mut self, node: NodeIndex, response: MeasureResponse) {
+        if let Some(place) = self.draw.measure_place(node) {
+            self.measure_responses[place] = response;
+        }
+    }
+
+    /// Discounts the reference gradients of nodes that were given the latest model and sent no update.
+    pub(crate) fn withhold(&mut self) {
+        let drawn: Vec<NodeIndex> = self.draw.asked().iter().map(|asked| asked.node).collect();
+        for node in drawn {
+            if !self.has_arrived(node)
+                && matches!(self.measure_response(node), MeasureResponse::Measured { .. })
+            {
+                self.set_measure_response(node, MeasureResponse::Withheld);
+            }
+        }
+    }
+
+    /// Whether nothing at all came in.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.arrivals.is_empty() && self.measurements.iter().all(Option::is_none)
+    }
+
+    /// The reference gradients that came in.
+    pub(crate) fn take_measurements(&mut self) -> Vec<(NodeIndex, AcceptedMeasurement)> {
+        let measurements = std::mem::take(&mut self.measurements);
+        let of = self.measured_nodes().to_vec().into_iter().zip(measurements);
+        of.filter_map(|(node, accepted)| Some((node, accepted?))).collect()
     }
 
     /// Δθᵢ of each arrival.
@@ -101,5 +154,16 @@ impl CollectedRound {
     pub(crate) fn loss(&self) -> Option<f64> {
         let losses = self.arrivals.iter().map(|arrival| arrival.weight * f64::from(arrival.update.loss()));
         (!self.arrivals.is_empty()).then(|| losses.sum())
+    }
+}
+
+fn measurement(answer: MeasureAnswer) -> (Option<AcceptedMeasurement>, MeasureResponse) {
+    match answer {
+        MeasureAnswer::Arrived(accepted) => {
+            let response = MeasureResponse::Measured { samples: accepted.samples() };
+            (Some(accepted), response)
+        }
+        MeasureAnswer::Absent(absence) => (None, absence.into()),
+        MeasureAnswer::Waiting => (None, MeasureResponse::Missed),
     }
 }

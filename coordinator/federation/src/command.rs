@@ -26,6 +26,9 @@ pub enum CommandRejection {
     /// The strategy knows no exploring.
     #[error("the strategy {0} does not explore")]
     NeverExplores(&'static str),
+    /// The policy measures in every round.
+    #[error("contributions are measured in every round; there is nothing to explore again")]
+    AlwaysMeasured,
     /// The node is unknown.
     #[error("there is no node {0} in this federation")]
     UnknownNode(NodeId),
@@ -38,9 +41,11 @@ impl Federation {
         let strategy = &self.strategy;
         match (command, &self.phase) {
             (_, FederationPhase::Finished(_) | FederationPhase::Failed(_)) => Some(CommandRejection::Over),
-            (Command::Begin, FederationPhase::Exploring(_) | FederationPhase::Exploiting(_)) => {
-                Some(CommandRejection::Begun)
-            }
+            (
+                Command::Begin,
+                FederationPhase::Exploring(_) | FederationPhase::Exploiting(_) | FederationPhase::Running(_),
+            ) => Some(CommandRejection::Begun),
+            (Command::Explore, FederationPhase::Running(_)) => Some(CommandRejection::AlwaysMeasured),
             (Command::Explore, _) if strategy.participation() != Participation::ExploreThenDraw => {
                 Some(CommandRejection::NeverExplores(strategy.name()))
             }
@@ -81,10 +86,8 @@ impl Federation {
         match self.roster.find(node) {
             RosterEntry::Member(index) => {
                 self.roster.member_mut(index).removed.get_or_insert(self.round);
-                if let Some(round) = self.phase.round_mut()
-                    && let Some(slot) = round.draw.slot(index)
-                {
-                    round.give_up(slot, Absence::Disconnected);
+                if let Some(round) = self.phase.round_mut() {
+                    round.leave(index, Absence::Disconnected);
                 }
             }
             RosterEntry::Pending(_) => self.roster.drop_pending(node),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use evenhand_protocol::identity::{Digest, NodeId};
-use evenhand_protocol::message::{Account, Manifest, Order, Refusal};
+use evenhand_protocol::message::{Account, Manifest, Measure, Order, Refusal};
 
 use crate::closed::RoundEvidence;
 use crate::draw::TrainingTask;
@@ -44,6 +44,8 @@ pub enum Effect {
 pub enum OrderPayload {
     /// A round's work, with the model. Only a draw can make one.
     Train(TrainingTask),
+    /// The request for a reference gradient, without a model.
+    Measure(Measure),
     /// The ONNX file, which is no secret.
     Graph {
         /// Its digest.
@@ -65,6 +67,7 @@ impl OrderPayload {
     pub fn order(&self) -> Order {
         match self {
             Self::Train(task) => Order::Train(task.to_train()),
+            Self::Measure(request) => Order::Measure(request.clone()),
             Self::Graph { graph, onnx } => Order::Graph { graph: *graph, onnx: onnx.to_vec() },
             Self::Refused { round, refusal } => Order::Refused { round: *round, refusal: *refusal },
         }

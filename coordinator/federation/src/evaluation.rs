@@ -56,7 +56,17 @@ impl CreditedContributions {
         Self(nodes.map(|node| (node, CreditedContribution::NOTHING)).collect())
     }
 
-    /// Credits each arrival its contribution, `scale` times.
+    /// These contributions, without error.
+    pub(crate) fn exact(contributions: impl Iterator<Item = (NodeIndex, f64)>) -> Self {
+        let credited = |value| CreditedContribution { value, standard_error: Some(0.0) };
+        Self(contributions.map(|(node, value)| (node, credited(value))).collect())
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Credits each arrival its contribution.
     pub(crate) fn credit(&mut self, round: &CollectedRound, contributions: &Contributions) {
         for (node, credited) in scaled(round, contributions, 1.0) {
             self.0.insert(node, credited);

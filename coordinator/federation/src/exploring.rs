@@ -1,7 +1,5 @@
 //! Contribution evaluation: everybody takes part until the standings are settled.
 
-use std::borrow::Cow;
-
 use evenhand_fairness::StopVerdict;
 use evenhand_protocol::message::Why;
 use rand_chacha::ChaCha8Rng;
@@ -13,34 +11,27 @@ use crate::draw::Draw;
 use crate::drift::DriftTest;
 use crate::evaluation::{CreditedContributions, Evaluation};
 use crate::exploiting::Exploiting;
-use crate::history::History;
 use crate::index::NodeIndex;
 use crate::input::Tick;
 use crate::member::Member;
 use crate::phase::Assessment;
 use crate::roster::Roster;
 use crate::round::RoundStage;
+use crate::stop_test::StopTest;
 
 /// The first phase, and each later one in which contributions are measured again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Exploring {
     pub(crate) stage: RoundStage,
-    /// φ of this exploration.
-    pub(crate) history: History,
-    /// Nodes that the stop rule tests, drawn once from those asked in the first round.
-    pub(crate) tested: Vec<NodeIndex>,
+    /// φ of this exploration, and the nodes tested.
+    pub(crate) test: StopTest,
     /// Rounds of this exploration, with those in which nothing arrived.
     rounds: u32,
 }
 
 impl Exploring {
     pub(crate) fn new(until: Tick) -> Self {
-        Self {
-            stage: RoundStage::Resting { until },
-            history: History::default(),
-            tested: Vec::new(),
-            rounds: 0,
-        }
+        Self { stage: RoundStage::Resting { until }, test: StopTest::default(), rounds: 0 }
     }
 
     /// Measures everybody again. Standings hold until the first new measurement.
@@ -56,8 +47,7 @@ impl Exploring {
     pub(crate) fn clone_without_round(&self) -> Self {
         Self {
             stage: RoundStage::Resting { until: Tick::default() },
-            history: self.history.clone(),
-            tested: self.tested.clone(),
+            test: self.test.clone(),
             rounds: self.rounds,
         }
     }
@@ -74,13 +64,7 @@ impl Exploring {
         for asked in draw.asked() {
             roster.member_mut(asked.node).measured = true;
         }
-        if self.tested.is_empty() {
-            let asked = draw.asked();
-            let tested = (rules.exploring.tested_nodes as usize).min(asked.len());
-            self.tested =
-                rand::seq::index::sample(rng, asked.len(), tested).iter().map(|i| asked[i].node).collect();
-            self.tested.sort_unstable();
-        }
+        self.test.choose(draw.asked(), rules, rng);
         self.rounds += 1;
         draw
     }
@@ -103,17 +87,18 @@ impl Exploring {
             for (node, value) in credited.iter() {
                 roster.member_mut(node).standing.add(value);
             }
-            self.history.push(round.draw.round(), credited.row(roster.members().len()));
-            verdict = Some(self.judge(roster, rules));
+            self.test.history.push(round.draw.round(), credited.row(roster.members().len()));
+            verdict = Some(self.test.judge(roster, rules, roster.temperature(rules)));
         }
         let enrolled = roster.enrolled().count();
         let uniform = |member: &Member| if member.is_removed() { 0.0 } else { 1.0 / enrolled as f64 };
         Assessment {
             credited,
-            untested: verdict.as_ref().map_or(Vec::new(), |verdict| self.left_out(verdict)),
+            untested: verdict.as_ref().map_or(Vec::new(), |verdict| self.test.left_out(verdict)),
             verdict,
             temperature: roster.temperature(rules),
             probabilities: roster.members().iter().map(uniform).collect(),
+            unmeasured: evaluation.unmeasured.clone(),
         }
     }
 
@@ -131,39 +116,8 @@ impl Exploring {
         rules: &Rules,
         until: Tick,
     ) -> Exploiting {
-        let verdict = verdict.unwrap_or_else(|| self.judge(roster, rules));
+        let verdict = verdict.unwrap_or_else(|| self.test.judge(roster, rules, roster.temperature(rules)));
         let tested = verdict.tested.into_iter().map(NodeIndex).collect();
-        Exploiting::new(roster, rules, until, DriftTest::new(self.history, tested))
-    }
-
-    /// Nodes chosen for the test that the verdict does without.
-    fn left_out(&self, verdict: &StopVerdict) -> Vec<NodeIndex> {
-        self.tested.iter().copied().filter(|node| !verdict.tested.contains(&node.get())).collect()
-    }
-
-    /// The stop rule's verdict on the tested nodes, with others in place of those that were removed or, where that is
-    /// wanted, are uninformative.
-    fn judge(&self, roster: &Roster, rules: &Rules) -> StopVerdict {
-        let members = roster.members();
-        let mut rows = Cow::Borrowed(self.history.rows());
-        if members.iter().any(Member::is_removed) {
-            // A removed node is nothing to wait for.
-            for row in rows.to_mut() {
-                row.iter_mut()
-                    .zip(members)
-                    .for_each(|(value, member)| *value *= f64::from(!member.is_removed()));
-            }
-        }
-        let others = NodeIndex::first(members.len()).filter(|node| !self.tested.contains(node));
-        let candidates = self.tested.iter().copied().chain(others);
-        let candidates = candidates.filter(|node| !roster.member(*node).is_removed()).map(NodeIndex::get);
-        let rule = rules.exploring.stop_rule();
-        let (most, temperature) = (self.tested.len(), roster.temperature(rules));
-        if rules.exploring.skip_uninformative {
-            rule.judge_independent(&rows, &candidates.collect::<Vec<_>>(), most, temperature)
-        } else {
-            let tested: Vec<usize> = candidates.take(most).collect();
-            rule.judge(&rows, &tested, temperature)
-        }
+        Exploiting::new(roster, rules, until, DriftTest::new(self.test.history, tested))
     }
 }

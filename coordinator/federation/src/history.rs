@@ -8,7 +8,7 @@ use crate::closed::ClosedRound;
 
 /// Contributions of several rounds: a row a round, a column a member.
 ///
-/// It only ever grows at its end, and every row is in the record of its round as well. So the state
+/// It grows at its end, and every row is in the record of its round as well. So the state
 /// can be kept without the rows: what is written each round then does not grow with the rounds.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct History {
@@ -22,6 +22,15 @@ impl History {
     pub(crate) fn push(&mut self, round: u32, row: Vec<f64>) {
         self.rounds.push(round);
         Arc::make_mut(&mut self.rows).push(row);
+    }
+
+    /// Drops all but the last `rounds`.
+    pub(crate) fn keep_last(&mut self, rounds: usize) {
+        let surplus = self.rounds.len().saturating_sub(rounds);
+        if surplus > 0 {
+            self.rounds.drain(..surplus);
+            Arc::make_mut(&mut self.rows).drain(..surplus);
+        }
     }
 
     pub(crate) fn rows(&self) -> &[Vec<f64>] {

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use evenhand_protocol::identity::NodeId;
-use evenhand_protocol::message::{Answer, Birth, Life, Refusal, Status, Update};
+use evenhand_protocol::message::{Answer, Birth, Life, Measured, Refusal, Status, Update};
 
 use crate::Federation;
 use crate::admission::UpdateLimits;
 use crate::effect::{Effect, EffectBuffer, OrderPayload};
 use crate::index::{DrawSlot, NodeIndex};
 use crate::input::Tick;
+use crate::measuring::AcceptedMeasurement;
 use crate::member::{NodeSession, Pending};
 use crate::phase::FederationPhase;
 use crate::roster::RosterEntry;
@@ -64,33 +65,31 @@ impl Federation {
             }
             return;
         }
-        let slot = self.phase.round_mut().and_then(|round| round.draw.slot(index).map(|slot| (round, slot)));
+        let open = self.phase.round_mut();
         match &status.life {
             // The operator may have changed the admission since it enrolled.
             Life::Born(birth) if !self.rules.admission.admits(&node, birth) => {
                 member.suspend();
-                if let Some((round, slot)) = slot {
-                    round.give_up(slot, Absence::Refused(Refusal::Unknown));
+                if let Some(round) = open {
+                    round.leave(index, Absence::Refused(Refusal::Unknown));
                 }
                 self.refuse(node, Some(index), self.round, Refusal::Unknown, out);
             }
             Life::Born(birth) => {
                 member.suspended = false;
                 member.holds = birth.weights;
-                if let Some((round, slot)) = slot {
-                    round.await_again(slot);
+                if let Some(round) = open {
+                    round.rejoin(index);
                 }
                 if self.send_manifest(node, Some(index), out)
                     && let Some(round) = self.phase.round()
-                    && let Some(slot) = round.draw.slot(index)
-                    && !round.has_arrived(slot)
                 {
-                    out.tasks.extend(self.task(round, slot, now));
+                    out.tasks.extend(self.orders(round, index, now));
                 }
             }
             Life::Dead => {
-                if let Some((round, slot)) = slot {
-                    round.give_up(slot, Absence::Disconnected);
+                if let Some(round) = open {
+                    round.leave(index, Absence::Disconnected);
                 }
             }
         }
@@ -129,11 +128,8 @@ impl Federation {
                 continue;
             }
             member.suspend();
-            if !listed
-                && let Some(round) = self.phase.round_mut()
-                && let Some(slot) = round.draw.slot(NodeIndex(index))
-            {
-                round.give_up(slot, Absence::Refused(Refusal::Unknown));
+            if !listed && let Some(round) = self.phase.round_mut() {
+                round.leave(NodeIndex(index), Absence::Refused(Refusal::Unknown));
             }
         }
     }
@@ -150,14 +146,16 @@ impl Federation {
         }
     }
 
-    /// Ends the round at its deadline. A node that has been silent for some rounds since the link was restored counts as offline.
+    /// Ends the round at its deadline. A node that has been silent for some rounds counts as offline until it speaks again: it
+    /// does not hold every round to its deadline.
     pub(crate) fn expire(&mut self, now: Tick) {
         let Some(round) = self.phase.round_mut() else { return };
         if round.deadline().is_none_or(|deadline| now < deadline) {
             return;
         }
-        for slot in round.awaited() {
-            let member = self.roster.member_mut(round.draw.node(slot));
+        for node in round.awaited_nodes() {
+            let member = self.roster.member_mut(node);
+            self.unconfirmed.mark(member.id.clone());
             member.session.online &= self.unconfirmed.miss(&member.id);
         }
         round.expire();
@@ -190,6 +188,12 @@ impl Federation {
         }
         match answer {
             Answer::Update(update) => self.update(node, index, update, out),
+            Answer::Measured(measured) => self.reference_gradient(node, index, &measured, out),
+            Answer::Unmeasured { round, reason } => {
+                if let Ok((open, place)) = place_in_round(&mut self.phase, self.round, index, round) {
+                    open.measurements.give_up(place, Absence::Declined(reason));
+                }
+            }
             Answer::Decline { round, reason } => {
                 if let Ok((open, slot)) = slot_in_round(&mut self.phase, self.round, index, round) {
                     open.give_up(slot, Absence::Declined(reason));
@@ -241,6 +245,32 @@ impl Federation {
         self.refuse(node, Some(index), round, refusal, out);
     }
 
+    fn reference_gradient(
+        &mut self,
+        node: NodeId,
+        index: NodeIndex,
+        measured: &Measured,
+        out: &mut EffectBuffer,
+    ) {
+        let parameters = self.model.dimension();
+        let refusal = match place_in_round(&mut self.phase, self.round, index, measured.round) {
+            Ok((open, place)) if open.measurements.has_arrived(place) => Refusal::Repeated,
+            Ok((open, place)) => match AcceptedMeasurement::admit(measured, &self.rules, parameters) {
+                Ok(accepted) => {
+                    open.measurements.arrive(place, accepted);
+                    self.roster.member_mut(index).session.online = true;
+                    return;
+                }
+                Err(refusal) => {
+                    open.measurements.give_up(place, Absence::Refused(refusal));
+                    refusal
+                }
+            },
+            Err(refusal) => refusal,
+        };
+        self.refuse(node, Some(index), measured.round, refusal, out);
+    }
+
     /// Bytes of a node that do not decode.
     pub(crate) fn malformed(&mut self, node: NodeId, out: &mut EffectBuffer) {
         let (index, within) = match self.roster.find(&node) {
@@ -275,11 +305,27 @@ fn slot_in_round(
     node: NodeIndex,
     round: u32,
 ) -> Result<(&mut OpenRound, DrawSlot), Refusal> {
+    let open = open_round(phase, latest, round)?;
+    let slot = open.draw.slot(node).ok_or(Refusal::NotDrawn)?;
+    Ok((open, slot))
+}
+
+/// The open round and the node's place among those asked for a reference gradient, if the answer belongs there.
+fn place_in_round(
+    phase: &mut FederationPhase,
+    latest: u32,
+    node: NodeIndex,
+    round: u32,
+) -> Result<(&mut OpenRound, usize), Refusal> {
+    let open = open_round(phase, latest, round)?;
+    let place = open.draw.measure_place(node).ok_or(Refusal::NotDrawn)?;
+    Ok((open, place))
+}
+
+/// The open round, if an answer for `round` belongs to it.
+fn open_round(phase: &mut FederationPhase, latest: u32, round: u32) -> Result<&mut OpenRound, Refusal> {
     match phase.round_mut() {
-        Some(open) if open.draw.round() == round => {
-            let slot = open.draw.slot(node).ok_or(Refusal::NotDrawn)?;
-            Ok((open, slot))
-        }
+        Some(open) if open.draw.round() == round => Ok(open),
         _ if round > latest || round == 0 => Err(Refusal::NotDrawn),
         _ => Err(Refusal::Late),
     }

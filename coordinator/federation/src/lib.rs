@@ -77,11 +77,13 @@ mod exploiting;
 mod exploring;
 mod failed;
 mod finished;
+mod guard;
 mod history;
 mod inbound;
 mod index;
 mod input;
 mod lifecycle;
+mod measuring;
 mod member;
 mod model;
 mod newcomer;
@@ -92,8 +94,10 @@ mod relative_limits;
 mod replay;
 mod roster;
 mod round;
+mod running;
 mod save;
 mod standing;
+mod stop_test;
 pub mod strategy;
 mod weights;
 
@@ -105,17 +109,19 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
 pub use self::admission::{AcceptedUpdate, OnlineLoss};
-pub use self::closed::{ClosedRound, NodeResponse, NodeRound, RoundEvidence};
+pub use self::closed::{ClosedRound, NodeResponse, NodeRound, ReceivedRound, RoundEvidence};
 pub use self::command::CommandRejection;
 pub use self::config::{
-    AdmissionConfig, ExploitingConfig, ExploringConfig, FederationConfig, GeneralConfig, NormPolicy,
-    OptimiserKind, RuleError, Rules, StopRuleKind, TrainingConfig,
+    AdmissionConfig, ContinuousConfig, ExploitingConfig, ExploringConfig, FederationConfig, GeneralConfig,
+    NormPolicy, OptimiserKind, Policy, RuleError, Rules, StopRuleKind, TrainingConfig,
 };
 pub use self::draw::TrainingTask;
 pub use self::effect::{Effect, OrderPayload};
 pub use self::failed::FailureCause;
+pub use self::guard::Intervention;
 pub use self::index::{DrawSlot, NodeIndex};
 pub use self::input::{Command, Input, Tick};
+pub use self::measuring::{AcceptedMeasurement, MeasureResponse};
 pub use self::member::Member;
 pub use self::model::InitialModel;
 pub use self::replay::ReplayDifference;
@@ -211,6 +217,7 @@ impl Federation {
             FederationPhase::Enrolling(_) => Phase::Enrolling,
             FederationPhase::Exploring(_) => Phase::Exploring,
             FederationPhase::Exploiting(_) => Phase::Exploiting,
+            FederationPhase::Running(_) => Phase::Running,
         }
     }
 

@@ -6,6 +6,7 @@ use evenhand_protocol::message::{Phase, Why};
 use crate::aggregation::{ModelStep, aggregate};
 use crate::closed::{ClosedRound, NodeResponse, NodeRound, RoundEvidence};
 use crate::collected::CollectedRound;
+use crate::config::Policy;
 use crate::drift::DriftTest;
 use crate::effect::{Effect, EffectBuffer, OrderPayload};
 use crate::evaluation::{Evaluation, evaluate};
@@ -13,10 +14,11 @@ use crate::exploiting::Exploiting;
 use crate::exploring::Exploring;
 use crate::failed::{Failed, FailureCause};
 use crate::finished::Finished;
-use crate::index::DrawSlot;
+use crate::index::{DrawSlot, NodeIndex};
 use crate::input::Tick;
 use crate::phase::{Assessment, FederationPhase};
 use crate::round::{OpenRound, RoundProgress, RoundStage};
+use crate::running::Running;
 use crate::standing::Standing;
 use crate::strategy::Participation;
 use crate::{Federation, Member};
@@ -64,7 +66,10 @@ impl Federation {
     /// Exploring, unless the strategy does without it.
     fn first_phase(&self, now: Tick) -> FederationPhase {
         match self.strategy.participation() {
-            Participation::ExploreThenDraw => FederationPhase::Exploring(Exploring::new(now)),
+            Participation::ExploreThenDraw => match self.rules.federation.policy {
+                Policy::Continuous => FederationPhase::Running(Running::new(&self.rules, now)),
+                Policy::Paper => FederationPhase::Exploring(Exploring::new(now)),
+            },
             _ => {
                 let drift = DriftTest::default();
                 FederationPhase::Exploiting(Exploiting::new(&self.roster, &self.rules, now, drift))
@@ -82,6 +87,9 @@ impl Federation {
             }
             FederationPhase::Exploiting(exploiting) => {
                 exploiting.draw(round, &mut self.roster, &self.rules, &*self.strategy, &mut self.rng)
+            }
+            FederationPhase::Running(running) => {
+                running.draw(round, &mut self.roster, &self.rules, &mut self.rng)
             }
             _ => return,
         };
@@ -104,24 +112,42 @@ impl Federation {
         let standing = if self.round == 0 || !explores {
             Standing::founder()
         } else {
-            Standing::entering(self.roster.mean_standing(), self.rules.exploring.newcomer_rounds)
+            let rounds = match self.rules.federation.policy {
+                Policy::Continuous => self.rules.continuous.newcomer_rounds,
+                Policy::Paper => self.rules.exploring.newcomer_rounds,
+            };
+            Standing::entering(self.roster.mean_standing(), rounds)
         };
         self.roster.enrol_pending(standing);
     }
 
-    /// Sends every awaited node that is present its task.
+    /// Sends every awaited node that is present its orders.
     pub(crate) fn ask(&self, round: &OpenRound, now: Tick, out: &mut EffectBuffer) {
-        let present = |slot: &DrawSlot| self.roster.member(round.draw.node(*slot)).is_present();
-        out.tasks.extend(round.awaited().filter(present).filter_map(|slot| self.task(round, slot, now)));
+        for node in round.awaited_nodes() {
+            if self.roster.member(node).is_present() {
+                out.tasks.extend(self.orders(round, node, now));
+            }
+        }
+    }
+
+    /// What is still expected from one node in the round.
+    pub(crate) fn orders(&self, round: &OpenRound, node: NodeIndex, now: Tick) -> Vec<Effect> {
+        let place = round.draw.measure_place(node).filter(|place| round.measurements.is_awaited(*place));
+        let measure = place.and_then(|_| {
+            let request = round.draw.measure()?.request(round.draw.round(), &self.rules, left(round, now));
+            let node = self.roster.member(node).id().clone();
+            Some(Effect::Publish { node, payload: OrderPayload::Measure(request) })
+        });
+        let slot = round.draw.slot(node).filter(|slot| !round.has_arrived(*slot));
+        measure.into_iter().chain(slot.and_then(|slot| self.task(round, slot, now))).collect()
     }
 
     /// The task of one slot of the draw.
     pub(crate) fn task(&self, round: &OpenRound, slot: DrawSlot, now: Tick) -> Option<Effect> {
         let node = round.draw.node(slot);
         let member = self.roster.member(node);
-        let left = round.deadline().map_or(0, |deadline| deadline.ms_since(now));
-        let left = u32::try_from(left).unwrap_or(u32::MAX);
-        let task = round.draw.task(slot, member.holds, self.model.of(node), &self.rules.training, left)?;
+        let training = &self.rules.training;
+        let task = round.draw.task(slot, member.holds, self.model.of(node), training, left(round, now))?;
         Some(Effect::Publish { node: member.id().clone(), payload: OrderPayload::Train(task) })
     }
 
@@ -132,16 +158,9 @@ impl Federation {
         now: Tick,
         out: &mut EffectBuffer,
     ) -> Result<(), FailureCause> {
-        let collected = CollectedRound::new(round, &self.rules.admission);
+        let mut collected = CollectedRound::new(round, &self.rules.admission);
         let evaluation = self.evaluate(&collected);
-        let step = aggregate(
-            &collected,
-            &evaluation,
-            &mut self.model,
-            &mut *self.strategy,
-            &self.roster,
-            &self.rules.training,
-        )?;
+        let step = self.aggregate(&collected, &evaluation)?;
         let assessment = match &mut self.phase {
             FederationPhase::Exploring(exploring) => {
                 exploring.assess(&collected, &evaluation, &mut self.roster, &self.rules)
@@ -149,12 +168,29 @@ impl Federation {
             FederationPhase::Exploiting(exploiting) => {
                 exploiting.assess(&collected, &evaluation, &mut self.roster, &self.rules, &*self.strategy)
             }
+            FederationPhase::Running(running) => {
+                running.assess(&mut collected, &mut self.roster, &self.rules)
+            }
             _ => return Ok(()),
         };
         let until = self.next_opening(&collected);
-        self.record(collected, evaluation, &assessment, step, now, out);
+        self.record(collected, &assessment, step, now, out);
         self.enter_next_phase(assessment.verdict, until);
         Ok(())
+    }
+
+    /// Moves the models on; under the policy "continuous", past the guard.
+    fn aggregate(
+        &mut self,
+        round: &CollectedRound,
+        evaluation: &Evaluation,
+    ) -> Result<ModelStep, FailureCause> {
+        let (strategy, training) = (&mut *self.strategy, &self.rules.training);
+        let guard = match &mut self.phase {
+            FederationPhase::Running(running) => Some(&mut running.guard),
+            _ => None,
+        };
+        aggregate(round, evaluation, &mut self.model, strategy, &self.roster, training, guard)
     }
 
     /// Contributions, where the phase or the strategy wants them.
@@ -162,6 +198,7 @@ impl Federation {
         let participation = self.strategy.participation();
         let wanted = match self.phase {
             FederationPhase::Exploring(_) => true,
+            FederationPhase::Running(_) => return Evaluation::default(),
             _ => {
                 participation == Participation::DrawMeasured
                     || round.asked_for(Why::Newcomer)
@@ -178,15 +215,14 @@ impl Federation {
     /// data do not use up the rounds.
     fn next_opening(&self, round: &CollectedRound) -> Tick {
         let general = &self.rules.federation;
-        let apart = if round.arrivals.is_empty() { general.round_deadline_ms } else { 0 };
+        let apart = if round.is_empty() { general.round_deadline_ms } else { 0 };
         round.opened.plus_ms(general.round_interval_ms.max(apart))
     }
 
     /// Records the round, and sends each present node its account.
     fn record(
         &mut self,
-        round: CollectedRound,
-        evaluation: Evaluation,
+        mut round: CollectedRound,
         assessment: &Assessment,
         step: ModelStep,
         now: Tick,
@@ -203,6 +239,7 @@ impl Federation {
             round: round.draw.round(),
             phase: match self.phase {
                 FederationPhase::Exploring(_) => Phase::Exploring,
+                FederationPhase::Running(_) => Phase::Running,
                 _ => Phase::Exploiting,
             },
             opened: round.opened,
@@ -212,7 +249,8 @@ impl Federation {
             node_models_after: step.node_models_after,
             temperature: assessment.temperature,
             loss: round.loss(),
-            unmeasured: evaluation.unmeasured,
+            unmeasured: assessment.unmeasured.clone(),
+            intervention: step.intervention,
             verdict: assessment.verdict.clone(),
             untested: assessment.untested.clone(),
             nodes,
@@ -223,6 +261,7 @@ impl Federation {
             round: closed,
             weights: self.model.latest.clone(),
             node_models: self.model.node_models.clone(),
+            measurements: round.take_measurements(),
             updates: round.arrivals.into_iter().map(|arrival| (arrival.node, arrival.update)).collect(),
         });
         out.persist = true;
@@ -238,6 +277,7 @@ impl Federation {
                     .draw
                     .slot(node)
                     .map_or(NodeResponse::NotAsked, |slot| round.responses[slot.0]),
+                measured: round.measure_response(node),
                 contribution: credited.map(|credited| credited.value),
                 contribution_error: credited.and_then(|credited| credited.standard_error),
                 standing: self.strategy.node_score(node).unwrap_or(member.standing.value()),
@@ -256,7 +296,7 @@ impl Federation {
     /// Goes on in this phase, over to exploiting, or ends after the last round.
     fn enter_next_phase(&mut self, verdict: Option<StopVerdict>, until: Tick) {
         let phase = std::mem::replace(&mut self.phase, FederationPhase::Finished(Finished));
-        if self.round >= self.rules.federation.rounds {
+        if self.rules.federation.ends_with(self.round) {
             return;
         }
         self.phase = match phase {
@@ -271,4 +311,10 @@ impl Federation {
             }
         };
     }
+}
+
+/// Milliseconds left until the deadline of a round.
+fn left(round: &OpenRound, now: Tick) -> u32 {
+    let left = round.deadline().map_or(0, |deadline| deadline.ms_since(now));
+    u32::try_from(left).unwrap_or(u32::MAX)
 }

@@ -12,6 +12,7 @@ use crate::finished::Finished;
 use crate::history::History;
 use crate::index::NodeIndex;
 use crate::round::{OpenRound, RoundStage};
+use crate::running::Running;
 
 /// The current phase, with what only it needs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -19,6 +20,7 @@ pub(crate) enum FederationPhase {
     Enrolling(Enrolling),
     Exploring(Exploring),
     Exploiting(Exploiting),
+    Running(Running),
     Finished(Finished),
     Failed(Failed),
 }
@@ -35,6 +37,8 @@ pub(crate) struct Assessment {
     pub(crate) temperature: f64,
     /// By index: ϱ of the round.
     pub(crate) probabilities: Vec<f64>,
+    /// The reason why contributions were not measured, though they were wanted.
+    pub(crate) unmeasured: Option<String>,
 }
 
 impl FederationPhase {
@@ -42,6 +46,7 @@ impl FederationPhase {
         match self {
             Self::Exploring(exploring) => Some(&exploring.stage),
             Self::Exploiting(exploiting) => Some(&exploiting.stage),
+            Self::Running(running) => Some(&running.stage),
             Self::Enrolling(_) | Self::Finished(_) | Self::Failed(_) => None,
         }
     }
@@ -50,6 +55,7 @@ impl FederationPhase {
         match self {
             Self::Exploring(exploring) => Some(&mut exploring.stage),
             Self::Exploiting(exploiting) => Some(&mut exploiting.stage),
+            Self::Running(running) => Some(&mut running.stage),
             Self::Enrolling(_) | Self::Finished(_) | Self::Failed(_) => None,
         }
     }
@@ -67,6 +73,7 @@ impl FederationPhase {
         let mut saved = match self {
             Self::Exploring(exploring) => Self::Exploring(exploring.clone_without_round()),
             Self::Exploiting(exploiting) => Self::Exploiting(exploiting.clone_without_round()),
+            Self::Running(running) => Self::Running(running.clone_without_round()),
             other => other.clone(),
         };
         if let (Some(saved), Some(stage)) = (saved.stage_mut(), self.stage()) {
@@ -78,20 +85,25 @@ impl FederationPhase {
     /// Everything that grows with the rounds.
     pub(crate) fn histories_mut(&mut self) -> Vec<&mut History> {
         match self {
-            Self::Exploring(exploring) => vec![&mut exploring.history],
+            Self::Exploring(exploring) => vec![&mut exploring.test.history],
             Self::Exploiting(exploiting) => exploiting.drift.histories_mut().into(),
+            Self::Running(running) => vec![&mut running.test.history],
             Self::Enrolling(_) | Self::Finished(_) | Self::Failed(_) => Vec::new(),
         }
     }
 
-    /// Whether every history and every index can belong to so many members.
-    pub(crate) fn is_sound(&mut self, members: usize) -> Result<(), &'static str> {
+    /// Whether every history and every index can belong to so many members, every sketch to its length.
+    pub(crate) fn is_sound(&mut self, members: usize, sketch: usize) -> Result<(), &'static str> {
         if !self.histories_mut().into_iter().all(|history| history.is_sound(members)) {
             return Err("contributions of nodes that are not enrolled, or none");
         }
         let (tested, probabilities): (&[NodeIndex], usize) = match self {
-            Self::Exploring(exploring) => (&exploring.tested, 0),
+            Self::Exploring(exploring) => (&exploring.test.tested, 0),
             Self::Exploiting(exploiting) => (&exploiting.drift.tested, exploiting.probabilities.len()),
+            Self::Running(running) if !running.is_sound(members, sketch) => {
+                return Err("measurements of nodes that are not enrolled, or of another shape");
+            }
+            Self::Running(running) => (&running.test.tested, running.probabilities.len()),
             Self::Enrolling(_) | Self::Finished(_) | Self::Failed(_) => (&[], 0),
         };
         if tested.iter().any(|node| node.get() >= members) {

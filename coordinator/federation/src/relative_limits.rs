@@ -9,6 +9,8 @@ use crate::config::AdmissionConfig;
 pub(crate) struct RelativeLimits {
     pub(crate) norm_max: f64,
     pub(crate) samples_max: f64,
+    /// Of samples times norm: what an update weighs in the step.
+    pub(crate) product_max: f64,
 }
 
 impl RelativeLimits {
@@ -18,11 +20,16 @@ impl RelativeLimits {
         limits: &AdmissionConfig,
     ) -> Self {
         let norms = arrived.clone().map(AcceptedUpdate::clipped_norm).filter(|norm| *norm > 0.0);
-        let samples = arrived.map(|accepted| f64::from(accepted.samples()));
-        Self {
-            norm_max: times_median(limits.norm_ratio_max, norms),
-            samples_max: times_median(limits.samples_ratio_max, samples),
-        }
+        let samples = arrived.clone().map(|accepted| f64::from(accepted.samples()));
+        let norm_max = times_median(limits.norm_ratio_max, norms);
+        let samples_max = times_median(limits.samples_ratio_max, samples);
+        let products = arrived.map(|accepted| {
+            accepted.clipped_norm().min(norm_max) * f64::from(accepted.samples()).min(samples_max)
+        });
+        // Both at their limit at once would be their product.
+        let ratio = if limits.samples_ratio_max == 0.0 { 0.0 } else { limits.norm_ratio_max };
+        let product_max = times_median(ratio, products.filter(|product| *product > 0.0));
+        Self { norm_max, samples_max, product_max }
     }
 }
 

@@ -2,14 +2,15 @@
 
 use std::fmt::Debug;
 
-use evenhand_protocol::message::{Phase, Update, Why};
+use evenhand_protocol::message::{Measured, Phase, Update, Why};
 
 use crate::Federation;
 use crate::admission::UpdateLimits;
-use crate::closed::{ClosedRound, NodeResponse};
+use crate::closed::{ClosedRound, NodeResponse, ReceivedRound};
 use crate::effect::{Effect, EffectBuffer};
 use crate::index::NodeIndex;
 use crate::input::{Command, Input, Tick};
+use crate::measuring::{AcceptedMeasurement, MeasureResponse};
 use crate::member::{NodeSession, Pending};
 use crate::phase::FederationPhase;
 use crate::round::Absence;
@@ -29,7 +30,7 @@ pub struct ReplayDifference {
 }
 
 impl Federation {
-    /// Replays a recorded round with the updates that counted, as they were received, and compares everything in the record
+    /// Replays a recorded round with the messages that counted, as they were received, and compares everything in the record
     /// that follows from the rounds before with what is computed: the draw, φ, ψ, the verdict, θ.
     ///
     /// Begin with the founding state; the federation is paused between rounds. Who was online, who
@@ -37,7 +38,7 @@ impl Federation {
     pub fn replay(
         &mut self,
         recorded: &ClosedRound,
-        updates: Vec<(NodeIndex, Update)>,
+        received: ReceivedRound,
     ) -> Result<(), ReplayDifference> {
         let clock = ReplayClock(recorded.round);
         self.rules = self.rules.without_end();
@@ -52,7 +53,8 @@ impl Federation {
         let _effects = self.step(clock.tick(2), Input::Command(Command::Resume));
         let _effects = self.step(clock.tick(3), Input::Command(Command::Pause));
         self.compare_draw(recorded)?;
-        self.answer_as_recorded(recorded, updates)?;
+        self.answer_as_recorded(recorded, received.updates)?;
+        self.measure_as_recorded(recorded, received.measurements)?;
         let computed = self.close_replayed(recorded, clock.tick(4))?;
         compare(recorded, &computed)
     }
@@ -143,6 +145,58 @@ impl Federation {
         }
     }
 
+    /// Gives every measured node the response that is recorded.
+    fn measure_as_recorded(
+        &mut self,
+        recorded: &ClosedRound,
+        measurements: Vec<(NodeIndex, Measured)>,
+    ) -> Result<(), ReplayDifference> {
+        let differs = |what: String, recorded_value: String, computed: String| {
+            Err(ReplayDifference { round: recorded.round, what, recorded: recorded_value, computed })
+        };
+        let (parameters, rules) = (self.model.dimension(), &self.rules);
+        let Some(round) = self.phase.round_mut() else {
+            return differs("the round".into(), "open".into(), "closed".into());
+        };
+        let nodes = round.draw.measure().map_or(Vec::new(), |measure| measure.nodes.clone());
+        let mut measurements = measurements.into_iter().peekable();
+        for (place, node) in nodes.into_iter().enumerate() {
+            let row = &recorded.nodes[node.get()];
+            let measured = measurements.next_if(|(of, _)| *of == node).map(|(_, measured)| measured);
+            let admitted = measured.map(|measured| AcceptedMeasurement::admit(&measured, rules, parameters));
+            let absence = match (row.measured, admitted) {
+                (
+                    MeasureResponse::Measured { .. } | MeasureResponse::Repeated | MeasureResponse::Withheld,
+                    Some(Ok(accepted)),
+                ) => {
+                    round.measurements.arrive(place, accepted);
+                    continue;
+                }
+                (MeasureResponse::Declined(reason), None) => Absence::Declined(reason),
+                (MeasureResponse::Refused(refusal), None) => Absence::Refused(refusal),
+                (MeasureResponse::Disconnected, None) => Absence::Disconnected,
+                (MeasureResponse::Missed, None) => Absence::Missed,
+                (response, admitted) => {
+                    let stored = match admitted {
+                        Some(Ok(_)) => "another gradient".into(),
+                        Some(Err(refusal)) => format!("refused ({refusal:?})"),
+                        None => "none".into(),
+                    };
+                    let what = format!("the reference gradient of {}", row.node);
+                    return differs(what, format!("{response:?}"), stored);
+                }
+            };
+            round.measurements.give_up(place, absence);
+        }
+        match measurements.next() {
+            None => Ok(()),
+            Some((node, _)) => {
+                let name = recorded.nodes.get(node.get()).map_or(String::new(), |row| row.node.to_string());
+                differs("the reference gradient of a node that was not asked".into(), name, "none".into())
+            }
+        }
+    }
+
     /// Closes the round, with those removed that were when it was closed.
     fn close_replayed(&mut self, recorded: &ClosedRound, now: Tick) -> Result<ClosedRound, ReplayDifference> {
         for (index, row) in recorded.nodes.iter().enumerate() {
@@ -198,6 +252,7 @@ fn compare(recorded: &ClosedRound, computed: &ClosedRound) -> Result<(), ReplayD
         let of = |what: &str| format!("{what} of {}", a.node);
         same(round, of("the reason for the draw"), a.why, b.why)?;
         same(round, of("the response"), a.response, b.response)?;
+        same(round, of("the measurement"), a.measured, b.measured)?;
         same(round, of("the contribution"), a.contribution, b.contribution)?;
         same(round, of("the contribution's error"), a.contribution_error, b.contribution_error)?;
         same(round, of("the standing"), a.standing, b.standing)?;
@@ -213,6 +268,7 @@ fn compare(recorded: &ClosedRound, computed: &ClosedRound) -> Result<(), ReplayD
         &recorded.unmeasured,
         &computed.unmeasured,
     )?;
+    same(round, "the guard's intervention", recorded.intervention, computed.intervention)?;
     same(round, "the stop rule's verdict", &recorded.verdict, &computed.verdict)?;
     same(round, "the list of untested nodes", &recorded.untested, &computed.untested)?;
     same(round, "the model after", recorded.weights_after, computed.weights_after)?;

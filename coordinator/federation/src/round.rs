@@ -6,7 +6,9 @@ use serde::{Deserialize, Serialize};
 use crate::admission::AcceptedUpdate;
 use crate::draw::Draw;
 use crate::index::DrawSlot;
+use crate::index::NodeIndex;
 use crate::input::Tick;
+use crate::measuring::{MeasureAnswer, OpenMeasurements};
 
 /// Between two rounds, or in one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -68,6 +70,7 @@ pub(crate) struct OpenRound {
     pub(crate) opened: Tick,
     answers: Vec<SlotAnswer>,
     waiting: usize,
+    pub(crate) measurements: OpenMeasurements,
     /// None after a restore, until the link is up: nobody can be late before it was asked.
     deadline: Option<Tick>,
 }
@@ -111,7 +114,8 @@ pub(crate) enum Absence {
 impl OpenRound {
     pub(crate) fn new(draw: Draw, opened: Tick, deadline: Option<Tick>) -> Self {
         let waiting = draw.asked().len();
-        Self { answers: vec![SlotAnswer::Waiting; waiting], waiting, draw, opened, deadline }
+        let measurements = OpenMeasurements::new(draw.measure());
+        Self { answers: vec![SlotAnswer::Waiting; waiting], waiting, measurements, draw, opened, deadline }
     }
 
     pub(crate) fn deadline(&self) -> Option<Tick> {
@@ -124,7 +128,7 @@ impl OpenRound {
 
     /// Whether no further answer is expected.
     pub(crate) fn is_over(&self) -> bool {
-        self.waiting == 0
+        self.waiting == 0 && self.measurements.is_over()
     }
 
     pub(crate) fn has_arrived(&self, slot: DrawSlot) -> bool {
@@ -150,24 +154,60 @@ impl OpenRound {
         }
     }
 
-    /// Waits again for a node that was disconnected and is back in time.
-    pub(crate) fn await_again(&mut self, slot: DrawSlot) {
+    fn await_again(&mut self, slot: DrawSlot) {
         if self.answers[slot.0] == SlotAnswer::Absent(Absence::Disconnected) {
             self.put(slot, SlotAnswer::Waiting);
         }
     }
 
+    /// Stops waiting for anything of a node that has not come in.
+    pub(crate) fn leave(&mut self, node: NodeIndex, absence: Absence) {
+        if let Some(slot) = self.draw.slot(node) {
+            self.give_up(slot, absence);
+        }
+        if let Some(place) = self.draw.measure_place(node) {
+            self.measurements.give_up(place, absence);
+        }
+    }
+
+    /// Waits again for a node that is back in time.
+    pub(crate) fn rejoin(&mut self, node: NodeIndex) {
+        if let Some(slot) = self.draw.slot(node) {
+            self.await_again(slot);
+        }
+        if let Some(place) = self.draw.measure_place(node) {
+            self.measurements.await_again(place);
+        }
+    }
+
+    /// Nodes from which anything is still expected.
+    pub(crate) fn awaited_nodes(&self) -> Vec<NodeIndex> {
+        let drawn = self.awaited().map(|slot| self.draw.node(slot));
+        let mut nodes: Vec<NodeIndex> = drawn.chain(self.awaited_measurements()).collect();
+        nodes.sort_unstable();
+        nodes.dedup();
+        nodes
+    }
+
+    /// Nodes whose reference gradient is still expected.
+    pub(crate) fn awaited_measurements(&self) -> impl Iterator<Item = NodeIndex> {
+        let nodes = self.draw.measure().map_or(&[][..], |measure| &measure.nodes);
+        let waiting = nodes.iter().enumerate().filter(|(place, _)| self.measurements.is_awaited(*place));
+        waiting.map(|(_, node)| *node)
+    }
+
     /// The deadline has passed.
     pub(crate) fn expire(&mut self) {
+        self.measurements.expire();
         for answer in self.answers.iter_mut().filter(|answer| matches!(answer, SlotAnswer::Waiting)) {
             *answer = SlotAnswer::Absent(Absence::Missed);
         }
         self.waiting = 0;
     }
 
-    /// The draw and the answer of each slot.
-    pub(crate) fn into_answers(self) -> (Draw, Tick, Vec<SlotAnswer>) {
-        (self.draw, self.opened, self.answers)
+    /// The draw, the answer of each slot, and those to the requests for a reference gradient.
+    pub(crate) fn into_answers(self) -> (Draw, Tick, Vec<SlotAnswer>, Vec<MeasureAnswer>) {
+        (self.draw, self.opened, self.answers, self.measurements.into_answers())
     }
 
     fn put(&mut self, slot: DrawSlot, answer: SlotAnswer) {

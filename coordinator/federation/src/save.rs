@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use evenhand_fairness::Measurement;
 use evenhand_protocol::identity::Digest;
+use evenhand_protocol::reference::sketch_dimension;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
@@ -173,7 +174,11 @@ impl SavedFederation {
         if *self.measurement.config() != self.rules.contribution {
             return Err("a measurement by other rules");
         }
-        self.phase.is_sound(members)
+        let sketch = sketch_dimension(
+            self.model.dimension(),
+            self.rules.continuous.sketch_dimension as usize,
+        );
+        self.phase.is_sound(members, sketch)
     }
 }
 
@@ -249,10 +254,8 @@ impl Federation {
             phase,
         };
         if let Some(round) = federation.phase.round_mut() {
-            for slot in round.draw.slots() {
-                if federation.roster.member(round.draw.node(slot)).is_removed() {
-                    round.give_up(slot, Absence::Disconnected);
-                }
+            for node in federation.roster.indices_where(Member::is_removed) {
+                round.leave(node, Absence::Disconnected);
             }
         }
         federation.suspend_unproven();

@@ -40,6 +40,14 @@ impl Standing {
         self.squares += from_old * (contribution - self.mean);
     }
 
+    /// Takes over a standing that was measured elsewhere, over so many rounds.
+    pub(crate) fn set(&mut self, value: f64, error: f64, rounds: u32) {
+        let n = f64::from(rounds);
+        self.rounds = rounds;
+        self.mean = value;
+        self.squares = error * error * n * (n - 1.0);
+    }
+
     /// Counts a round in which the node was asked and nothing could be measured.
     pub fn pass(&mut self) {
         self.passed += 1;

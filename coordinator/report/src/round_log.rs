@@ -74,7 +74,7 @@ impl RoundLog {
     pub fn summary(&self, closed: &ClosedRound) -> RoundSummary {
         let nodes = self.nodes.len();
         let exploring = closed.phase == Phase::Exploring;
-        let verdict = closed.verdict.as_ref().filter(|_| exploring);
+        let verdict = closed.verdict.as_ref().filter(|_| closed.phase != Phase::Exploiting);
         let mut summary = RoundSummary {
             round: closed.round,
             exploring,

@@ -10,6 +10,7 @@ const NODES: usize = 4;
 
 fn config() -> FederationConfig {
     let mut config = FederationConfig::default();
+    config.federation.policy = evenhand_federation::Policy::Paper;
     config.federation.nodes_min = NODES as u32;
     config.federation.rounds = 6;
     config.exploring.tested_nodes = 2;

@@ -25,6 +25,7 @@ enum OutboundKind {
     Manifest,
     Account,
     Task,
+    Measure,
     Graph,
     Refused(Refusal),
 }
@@ -67,6 +68,7 @@ fn key(effect: &Effect) -> Option<OutboundKey> {
         Effect::Publish { node, payload } => {
             let kind = match payload {
                 OrderPayload::Train(_) => OutboundKind::Task,
+                OrderPayload::Measure(_) => OutboundKind::Measure,
                 OrderPayload::Graph { .. } => OutboundKind::Graph,
                 OrderPayload::Refused { refusal, .. } => OutboundKind::Refused(*refusal),
             };

@@ -39,7 +39,7 @@ impl Store {
             if audit.difference.is_some() {
                 return Ok(audit);
             }
-            let updates = log.updates(record.round)?;
+            let updates = log.received(record.round)?;
             if stored && updates.is_none() {
                 return Err(missing(record.round, "updates"));
             }

@@ -1,11 +1,10 @@
 //! The log of closed rounds.
 
-use evenhand_protocol::message::Update;
 use redb::{ReadOnlyTable, ReadTransaction, ReadableDatabase, ReadableTable, WriteTransaction};
 use serde::de::DeserializeOwned;
 
 use super::{CHECKPOINTS, ROUNDS, RULES, Store, StoreError, UPDATES, checksum};
-use evenhand_federation::{ClosedRound, NodeIndex, RoundEvidence, Rules, SavedFederation};
+use evenhand_federation::{ClosedRound, ReceivedRound, RoundEvidence, Rules, SavedFederation};
 
 /// A snapshot of the log; rounds closed later are not in it.
 pub struct LogSnapshot {
@@ -45,8 +44,8 @@ impl LogSnapshot {
         }
     }
 
-    /// The accepted updates of a round, with the indices of their senders, if they are still stored.
-    pub fn updates(&self, round: u32) -> Result<Option<Vec<(NodeIndex, Update)>>, StoreError> {
+    /// The accepted updates and reference gradients of a round, if they are still stored.
+    pub fn received(&self, round: u32) -> Result<Option<ReceivedRound>, StoreError> {
         let bytes = self.transaction.open_table(UPDATES)?.get(round)?;
         bytes.map(|bytes| decoded(round, "list of updates", bytes.value())).transpose()
     }

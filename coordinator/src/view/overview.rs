@@ -242,7 +242,7 @@ impl Overview {
         if let Some(verdict) = &record.verdict {
             let reason = Some(verdict.reason.to_string());
             match (&mut self.drift, record.phase) {
-                (_, Phase::Exploring) => {
+                (_, Phase::Exploring | Phase::Running) => {
                     self.stop_rule.p_value = verdict.p_value;
                     self.stop_rule.reason = reason;
                 }

@@ -57,7 +57,8 @@ impl RoundPoint {
             (count + 1, sum + u64::from(node.staleness), node.staleness.max(longest))
         });
         let present = |node: &&NodeRound| node.removed.is_none() && node.why != Why::Absent;
-        let exploring = record.phase == Phase::Exploring;
+        // While exploiting a verdict is the drift test's.
+        let exploring = record.phase != Phase::Exploiting;
         let p_value = record.verdict.as_ref().and_then(|verdict| verdict.p_value);
         let of_nodes = record.nodes.iter().flat_map(|node| node.refusals.values());
         Self {

@@ -28,6 +28,7 @@ const DIM: usize = 40_000;
 /// Rounds have a long deadline: answers and wills must end them.
 fn settings(nodes: u32) -> FederationConfig {
     let mut settings = FederationConfig::default();
+    settings.federation.policy = evenhand_federation::Policy::Paper;
     settings.federation.nodes_min = nodes;
     settings.federation.rounds = 8;
     settings.federation.round_deadline_ms = 3_600_000;

@@ -12,7 +12,7 @@ use std::time::Duration;
 use evenhand_coordinator::config::CoordinatorConfig;
 use evenhand_coordinator::store::Store;
 use evenhand_fairness::SamplerKind;
-use evenhand_federation::{ClosedRound, NodeRound, Tick};
+use evenhand_federation::{ClosedRound, NodeRound, Policy, Tick};
 use evenhand_link::testing::Mosquitto;
 use evenhand_protocol::message::Phase;
 use evenhand_testkit::scripted_node::{NodeScript, ScriptedNode};
@@ -30,6 +30,7 @@ const KILLS: u32 = 7;
 
 fn config(broker: &Mosquitto, state: &Path) -> CoordinatorConfig {
     let mut config = CoordinatorConfig::default();
+    config.federation.policy = Policy::Paper;
     config.federation.nodes_min = NODES;
     config.federation.rounds = ROUNDS;
     // Every drawn node answers, so that the same updates arrive in every run.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use evenhand_fairness::SamplerKind;
+use evenhand_federation::Policy;
 use evenhand_program::exit::Exit;
 use evenhand_protocol::codec::CodecKind;
 
@@ -21,9 +22,15 @@ pub(crate) struct DemoArgs {
     /// Meters in the fleet; their data quality ζ is spread from 0 (clean) to 0.9
     #[arg(long, default_value_t = 12, value_name = "N")]
     pub nodes: usize,
-    /// Rounds, exploring and exploiting together
+    /// Rounds
     #[arg(long, default_value_t = 60, value_name = "T")]
     pub rounds: u32,
+    /// Policy: continuous (measured in every round), or paper (explore, then fixed standings)
+    #[arg(long, value_name = "NAME", default_value = "continuous", value_parser = by_name::<Policy>)]
+    pub policy: Policy,
+    /// Longest mean wait that is promised, in rounds; 0 promises three times that of equal odds
+    #[arg(long, default_value_t = 0.0, value_name = "ROUNDS")]
+    pub worst_wait: f64,
     /// Seed of everything random
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
@@ -42,7 +49,7 @@ pub(crate) struct DemoArgs {
     /// Sampler that draws nodes by their probabilities
     #[arg(long, value_name = "NAME", default_value = "credit", value_parser = by_name::<SamplerKind>)]
     pub sampler: SamplerKind,
-    /// β: the weight of standings; small is strict, large is equal [default: 0.7 / nodes]
+    /// β under the policy paper: small is strict, large is equal [default: 0.7 / nodes]
     #[arg(long, value_name = "BETA")]
     pub temperature: Option<f64>,
     /// τ: rounds over which the standings must have settled [default: tested nodes + 5]
@@ -76,6 +83,8 @@ impl DemoArgs {
         DemoConfig {
             nodes: self.nodes,
             rounds: self.rounds,
+            policy: self.policy,
+            worst_wait: self.worst_wait,
             seed: self.seed,
             transport: self.transport,
             broker: self.broker.clone(),

@@ -26,7 +26,7 @@ Examples:
   evenhand-fleet experiment                              all strategies, synthetic data
   evenhand-fleet experiment --dataset mnist --data DIR   MNIST with feature noise
   evenhand-fleet experiment --dataset mnist --data DIR --corruption label-noise \\
-      --strategy evenhand,evenhand-credit,fedavg --trials 10
+      --strategy evenhand,paper-credit,fedavg --trials 10
 
 Every finished trial is a file in --out: Ctrl-C loses only the trials under way, and the same
 command goes on.
@@ -41,9 +41,9 @@ pub(crate) struct ExperimentArgs {
     /// Corruption that makes nodes' data differ in quality
     #[arg(long, value_enum, default_value_t = Corruption::FeatureNoise)]
     pub corruption: Corruption,
-    /// A strategy, or several with commas: evenhand, evenhand-without-replacement, evenhand-credit, evenhand-calibrated,
-    /// evenhand-calibrated-credit, fedavg, q-ffl, fgfl, gog, standalone, cons; or all, which is all of these but
-    /// evenhand-calibrated-credit
+    /// A strategy, or several with commas: evenhand, paper, paper-without-replacement, paper-credit, paper-calibrated,
+    /// paper-calibrated-credit, fedavg, q-ffl, fgfl, gog, standalone, cons; or all, which is all of these but
+    /// paper-calibrated-credit
     #[arg(long, default_value = "all", value_name = "S|all|S,S,…")]
     pub strategy: Variants,
     /// Flags of every command that runs trials.

@@ -1,7 +1,7 @@
 //! The federation of a trial.
 
 use evenhand_fairness::{ContributionConfig, Estimator, Weighting};
-use evenhand_federation::FederationConfig;
+use evenhand_federation::{AdmissionConfig, FederationConfig, Policy};
 use evenhand_protocol::identity::FederationId;
 
 use super::setup::Setup;
@@ -31,6 +31,10 @@ impl Setup {
     pub(super) fn federation(&self) -> Result<FederationConfig, SimulationError> {
         let as_code = self.as_published == AsPublished::Code;
         let mut config = simulated_federation(self.nodes);
+        config.federation.policy = self.variant.policy();
+        if config.federation.policy == Policy::Continuous {
+            config.admission = AdmissionConfig::default();
+        }
         config.federation.name = federation_name()?;
         config.federation.seed = self.seed;
         config.federation.rounds = self.rounds;

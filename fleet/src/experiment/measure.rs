@@ -1,6 +1,6 @@
 //! Measures of a trial, as tables and plots show them.
 
-use evenhand_fairness::measures::{Summary, pearson};
+use evenhand_fairness::measures::Summary;
 
 use super::record::TrialRecord;
 use crate::data::Dataset;
@@ -37,9 +37,10 @@ pub enum Measure {
 
 impl Measure {
     /// The measures of an experiment's table.
-    pub const SHOWN: [Self; 9] = [
-        Self::RhoLoss,
+    pub const SHOWN: [Self; 10] = [
+        Self::RhoStanding,
         Self::RhoStaleness,
+        Self::RhoLoss,
         Self::OnlineMean,
         Self::OnlineMin,
         Self::OnlineMax,
@@ -63,7 +64,7 @@ impl Measure {
             // A strategy that never explores has no end of it.
             Self::TAlpha => figures.t_alpha.filter(|&round| round > 0).map(f64::from),
             Self::Recall => figures.recall,
-            Self::RhoStanding => rho_standing(figures),
+            Self::RhoStanding => figures.rho_standing,
             Self::SecondsTraining => Some(figures.seconds_training),
             Self::SecondsFairness => Some(figures.seconds_fairness),
             Self::Seconds => Some(record.seconds),
@@ -117,14 +118,6 @@ impl Measure {
             _ => 3,
         }
     }
-}
-
-/// None where contributions were never measured, or all standings are equal.
-fn rho_standing(figures: &RunFigures) -> Option<f64> {
-    figures.recall?;
-    let (qualities, standings): (Vec<f64>, Vec<f64>) =
-        figures.nodes.iter().map(|node| (-node.zeta, node.standing)).unzip();
-    pearson(&qualities, &standings)
 }
 
 /// The online score over nodes: accuracy where the data have classes, otherwise the mean absolute percentage error.

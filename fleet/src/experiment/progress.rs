@@ -222,7 +222,7 @@ mod tests {
     }
 
     fn estimate(jobs: usize) -> ProgressEstimate {
-        let setups = [(Variant::Evenhand, 1), (Variant::Fedavg, 1), (Variant::Evenhand, 2)];
+        let setups = [(Variant::Paper, 1), (Variant::Fedavg, 1), (Variant::Paper, 2)];
         let setups = setups.map(|(variant, seed)| setup(variant, seed));
         ProgressEstimate::new(std::iter::empty(), &setups.each_ref(), jobs)
     }
@@ -232,7 +232,7 @@ mod tests {
         let mut estimate = estimate(1);
         assert_eq!(estimate.seconds_left(), None);
         // 2 s a round: 50 rounds of this trial and 100 of its like; for FedAvg nothing better is known.
-        estimate.round(&setup(Variant::Evenhand, 1), 50, 100.0);
+        estimate.round(&setup(Variant::Paper, 1), 50, 100.0);
         assert_eq!(estimate.seconds_left(), Some(500.0));
         // FedAvg turns out to need 1 s a round, and has 90 left.
         estimate.round(&setup(Variant::Fedavg, 1), 10, 10.0);
@@ -243,7 +243,7 @@ mod tests {
     #[test]
     fn trials_at_the_same_time_share_the_time_left() {
         let mut estimate = estimate(2);
-        estimate.round(&setup(Variant::Evenhand, 1), 50, 100.0);
+        estimate.round(&setup(Variant::Paper, 1), 50, 100.0);
         assert_eq!(estimate.seconds_left(), Some(250.0));
         assert!(estimate.text().starts_with("0 of 3 trials done, about 4 min left"), "{}", estimate.text());
     }

@@ -16,14 +16,14 @@ pub fn figure(setup: &Setup, measure: Measure) -> Option<&'static str> {
         return None;
     }
     match (setup.as_published, setup.variant, setup.corruption, measure) {
-        (AsPublished::Paper, Variant::Evenhand, corruption, measure) => match (corruption, measure) {
+        (AsPublished::Paper, Variant::Paper, corruption, measure) => match (corruption, measure) {
             (Corruption::FeatureNoise, Measure::RhoLoss) => Some("0.647"),
             (Corruption::LabelNoise, Measure::RhoLoss) => Some("0.678"),
             (Corruption::FeatureNoise, Measure::OnlineMean) => Some("0.611"),
             (Corruption::LabelNoise, Measure::OnlineMean) => Some("0.664"),
             _ => None,
         },
-        (AsPublished::Code, Variant::Evenhand | Variant::EvenhandWithoutReplacement, corruption, measure) => {
+        (AsPublished::Code, Variant::Paper | Variant::PaperWithoutReplacement, corruption, measure) => {
             match (corruption, measure) {
                 (Corruption::FeatureNoise | Corruption::LabelNoise, Measure::RhoLoss) => Some("0.72"),
                 (Corruption::FeatureNoise, Measure::OnlineMean) => Some("0.61–0.63"),
@@ -72,7 +72,7 @@ mod tests {
     fn brackets_show_the_figures_of_the_split_that_is_run() {
         for (corruption, paper) in [(Corruption::FeatureNoise, "0.647"), (Corruption::LabelNoise, "0.678")] {
             let [text, code] = [AsPublished::Paper, AsPublished::Code].map(|as_published| {
-                Setup::published(Dataset::Mnist, corruption, Variant::Evenhand, as_published, 1)
+                Setup::published(Dataset::Mnist, corruption, Variant::Paper, as_published, 1)
             });
             assert_eq!(figure(&text, Measure::RhoLoss), Some(paper));
             assert_eq!(

@@ -210,7 +210,7 @@ mod tests {
         assert_eq!((setup.nodes, setup.rounds, setup.batch, setup.k), (30, 130, 3, 12));
         assert_eq!((setup.window, setup.tested_nodes, setup.alpha), (15, 10, 0.7));
         let hft =
-            Setup::published(Dataset::Hft, Corruption::LabelNoise, Variant::Evenhand, AsPublished::Paper, 1);
+            Setup::published(Dataset::Hft, Corruption::LabelNoise, Variant::Paper, AsPublished::Paper, 1);
         assert_eq!((hft.rounds, hft.batch, hft.learning_rate), (150, 14, 2e-4));
     }
 }

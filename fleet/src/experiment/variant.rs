@@ -3,7 +3,7 @@
 use clap::ValueEnum;
 
 use evenhand_fairness::SamplerKind;
-use evenhand_federation::StopRuleKind;
+use evenhand_federation::{Policy, StopRuleKind};
 
 use crate::names::value_name;
 
@@ -13,16 +13,18 @@ use crate::names::value_name;
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Variant {
-    /// The paper's stop rule and sampler
+    /// The product as it ships: measured in every round at reference weights, drawn by credit
     Evenhand,
+    /// The paper's stop rule and sampler
+    Paper,
     /// The paper's stop rule; the sampler of the published code
-    EvenhandWithoutReplacement,
+    PaperWithoutReplacement,
     /// The paper's stop rule; draws without luck
-    EvenhandCredit,
+    PaperCredit,
     /// The calibrated stop rule; the paper's sampler
-    EvenhandCalibrated,
+    PaperCalibrated,
     /// The calibrated stop rule; draws without luck
-    EvenhandCalibratedCredit,
+    PaperCalibratedCredit,
     /// All nodes are drawn with equal probability (McMahan et al. 2017)
     Fedavg,
     /// Nodes with higher losses weigh more, q = 0.1 (Li et al. 2020)
@@ -40,11 +42,11 @@ pub enum Variant {
 impl Variant {
     /// The variants of `all`: each of our choices once against the paper's, and every baseline.
     pub fn all() -> Vec<Self> {
-        let wanted = |&variant: &Self| variant != Self::EvenhandCalibratedCredit;
+        let wanted = |&variant: &Self| variant != Self::PaperCalibratedCredit;
         Self::value_variants().iter().copied().filter(wanted).collect()
     }
 
-    /// True if it is the paper's mechanism, with any stop rule and sampler.
+    /// True if it is Evenhand or the paper's mechanism, with any stop rule and sampler.
     pub fn is_ours(self) -> bool {
         self < Self::Fedavg
     }
@@ -63,10 +65,11 @@ impl Variant {
     pub fn label(self) -> &'static str {
         match self {
             Self::Evenhand => "Evenhand",
-            Self::EvenhandWithoutReplacement => "Evenhand, no replacement",
-            Self::EvenhandCredit => "Evenhand, credit",
-            Self::EvenhandCalibrated => "Evenhand, calibrated",
-            Self::EvenhandCalibratedCredit => "Evenhand, calibrated, credit",
+            Self::Paper => "paper",
+            Self::PaperWithoutReplacement => "paper, no replacement",
+            Self::PaperCredit => "paper, credit",
+            Self::PaperCalibrated => "paper, calibrated",
+            Self::PaperCalibratedCredit => "paper, calibrated, credit",
             Self::Fedavg => "FedAvg",
             Self::QFfl => "q-FFL",
             Self::Fgfl => "FGFL",
@@ -82,10 +85,11 @@ impl Variant {
     pub(super) fn strategy(self) -> &'static str {
         match self {
             Self::Evenhand
-            | Self::EvenhandWithoutReplacement
-            | Self::EvenhandCredit
-            | Self::EvenhandCalibrated
-            | Self::EvenhandCalibratedCredit => "evenhand",
+            | Self::Paper
+            | Self::PaperWithoutReplacement
+            | Self::PaperCredit
+            | Self::PaperCalibrated
+            | Self::PaperCalibratedCredit => "evenhand",
             Self::Fedavg => "fedavg",
             Self::QFfl => "q-ffl",
             Self::Fgfl => "fgfl",
@@ -95,10 +99,15 @@ impl Variant {
         }
     }
 
+    /// Its policy.
+    pub(super) fn policy(self) -> Policy {
+        if self == Self::Evenhand { Policy::Continuous } else { Policy::Paper }
+    }
+
     /// Its stop rule.
     pub(super) fn stop_rule(self) -> StopRuleKind {
         match self {
-            Self::EvenhandCalibrated | Self::EvenhandCalibratedCredit => StopRuleKind::Calibrated,
+            Self::PaperCalibrated | Self::PaperCalibratedCredit => StopRuleKind::Calibrated,
             _ => StopRuleKind::Paper,
         }
     }
@@ -106,8 +115,8 @@ impl Variant {
     /// Its sampler: ours as named, or as the published code draws; the baselines draw k distinct nodes.
     pub(super) fn sampler(self, as_code: bool) -> SamplerKind {
         match self {
-            Self::EvenhandCredit | Self::EvenhandCalibratedCredit => SamplerKind::Credit,
-            Self::Evenhand | Self::EvenhandCalibrated if !as_code => SamplerKind::WithReplacement,
+            Self::Evenhand | Self::PaperCredit | Self::PaperCalibratedCredit => SamplerKind::Credit,
+            Self::Paper | Self::PaperCalibrated if !as_code => SamplerKind::WithReplacement,
             _ => SamplerKind::WithoutReplacement,
         }
     }
@@ -145,10 +154,10 @@ mod tests {
 
     #[test]
     fn a_list_is_put_in_the_order_of_tables_without_doubles() {
-        let listed: Variants = "fedavg, evenhand-credit,fedavg".parse().expect("known names");
-        assert_eq!(listed.0, [Variant::EvenhandCredit, Variant::Fedavg]);
+        let listed: Variants = "fedavg, paper-credit,fedavg".parse().expect("known names");
+        assert_eq!(listed.0, [Variant::PaperCredit, Variant::Fedavg]);
         let all: Variants = "all".parse().expect("a known name");
-        assert_eq!((all.0.len(), all.0[0]), (10, Variant::Evenhand));
+        assert_eq!((all.0.len(), all.0[0]), (11, Variant::Evenhand));
     }
 
     #[test]

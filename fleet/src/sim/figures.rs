@@ -39,6 +39,8 @@ pub struct RunFigures {
     pub rho_loss: Option<f64>,
     /// Pearson of ζ with the mean staleness: fairness of the draws.
     pub rho_staleness: Option<f64>,
+    /// Pearson of data quality, −ζ, with the standings at the end; none where contributions were never measured.
+    pub rho_standing: Option<f64>,
     /// Pearson of ζ with the online accuracy; only classifiers have one.
     pub rho_accuracy: Option<f64>,
     /// Online loss over nodes: equality.
@@ -102,6 +104,7 @@ impl RecordedRun {
         RunFigures {
             rho_loss: rho(&losses),
             rho_staleness: rho(&waits),
+            rho_standing: self.rho_standing(&nodes),
             rho_accuracy: accuracies.as_deref().and_then(rho),
             online_loss,
             online_loss_std: online_loss.map(|loss| loss.std),
@@ -141,8 +144,18 @@ impl RecordedRun {
         }
     }
 
+    fn is_measured(&self) -> bool {
+        self.log.rounds.iter().any(|round| round.contributions.is_some())
+    }
+
+    fn rho_standing(&self, nodes: &[NodeFigures]) -> Option<f64> {
+        let (qualities, standings): (Vec<f64>, Vec<f64>) =
+            nodes.iter().map(|node| (-node.zeta, node.standing)).unzip();
+        self.is_measured().then(|| measures::pearson(&qualities, &standings)).flatten()
+    }
+
     fn recall(&self, nodes: &[NodeFigures]) -> Option<f64> {
-        let measured = self.log.rounds.iter().any(|round| round.contributions.is_some());
+        let measured = self.is_measured();
         // Where all data are alike, there is no noisier half.
         let differ = nodes.iter().any(|node| node.zeta != nodes[0].zeta);
         let mut noisier: Vec<usize> = (0..nodes.len()).collect();

@@ -127,6 +127,7 @@ mod tests {
 
     fn rules() -> Rules {
         let mut config = FederationConfig::default();
+        config.federation.policy = evenhand_federation::Policy::Paper;
         config.federation.rounds = 60;
         config.exploiting.k = 2;
         Rules::new(config).expect("rules")

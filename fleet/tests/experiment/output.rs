@@ -12,7 +12,7 @@ use super::synthetic_trials::{TRIALS, all, finished, invented, run_in, setup, tr
 #[test]
 fn means_and_standard_errors_are_over_the_trials_that_have_the_value() {
     let out = tempfile::tempdir().unwrap();
-    let setups = [setup(Variant::Evenhand)];
+    let setups = [setup(Variant::Paper)];
     let records = run_in(out.path(), &trials(&setups), 2, &|setup, _, _, _| {
         let mut seen = invented(setup);
         seen.figures.rho_loss = [None, Some(0.5), Some(0.7), Some(0.6)][setup.seed as usize];
@@ -41,7 +41,7 @@ fn stored_trials_are_shown_without_running_any() {
 #[test]
 fn repeated_samples_are_noted_beside_the_figures() {
     let out = tempfile::tempdir().unwrap();
-    let setups = [setup(Variant::Evenhand)];
+    let setups = [setup(Variant::Paper)];
     let run: &RunTrial<'_> =
         &|setup, _, _, _| Ok(TrialResult { passes: setup.seed as usize, ..invented(setup) });
     let records = run_in(out.path(), &trials(&setups), 1, run).unwrap();
@@ -75,7 +75,7 @@ fn the_json_object_has_the_promised_shape() {
 #[test]
 fn standings_are_compared_with_the_quality_of_data() {
     let out = tempfile::tempdir().unwrap();
-    let setups = [setup(Variant::Evenhand)];
+    let setups = [setup(Variant::Paper)];
     let records = run_in(out.path(), &trials(&setups), 2, &|setup, _, _, _| {
         let mut seen = invented(setup);
         for node in &mut seen.figures.nodes {

@@ -27,7 +27,7 @@ fn edited(out: &Path, setup: &Setup, edit: impl FnOnce(&mut serde_json::Map<Stri
 #[test]
 fn results_of_another_format_are_refused_with_a_remedy() {
     let out = tempfile::tempdir().unwrap();
-    let wanted = setup(Variant::Evenhand);
+    let wanted = setup(Variant::Paper);
     edited(out.path(), &wanted, |record| {
         record.insert("format".into(), 3.into());
         record.insert("what only they know".into(), 1.into());
@@ -48,7 +48,7 @@ fn results_of_another_format_are_refused_with_a_remedy() {
 #[test]
 fn unknown_fields_are_refused() {
     let out = tempfile::tempdir().unwrap();
-    let wanted = setup(Variant::Evenhand);
+    let wanted = setup(Variant::Paper);
     edited(out.path(), &wanted, |record| {
         record.insert("colour".into(), 1.into());
     });
@@ -64,7 +64,7 @@ fn unknown_fields_are_refused() {
 #[test]
 fn results_of_other_settings_are_refused_with_a_remedy() {
     let out = tempfile::tempdir().unwrap();
-    let wanted = setup(Variant::Evenhand);
+    let wanted = setup(Variant::Paper);
     let path = out.path().join(wanted.path());
     let other = Setup { learning_rate: 0.5, ..wanted.clone() };
     TrialRecord::new(other.clone(), invented(&other), 1.0, &no_data(&other).unwrap())
@@ -83,7 +83,7 @@ fn results_of_other_settings_are_refused_with_a_remedy() {
 #[test]
 fn results_of_other_files_are_not_mixed() {
     let out = tempfile::tempdir().unwrap();
-    let wanted = trials(&[setup(Variant::Evenhand)]);
+    let wanted = trials(&[setup(Variant::Paper)]);
     edited(out.path(), &wanted[0], |record| {
         assert_eq!(record.insert("recorded".into(), 60_000.into()), Some(0.into()));
     });
@@ -98,7 +98,7 @@ fn results_of_other_files_are_not_mixed() {
 #[test]
 fn a_file_that_is_no_result_is_refused_with_a_remedy() {
     let out = tempfile::tempdir().unwrap();
-    let wanted = setup(Variant::Evenhand);
+    let wanted = setup(Variant::Paper);
     let path = out.path().join(wanted.path());
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(&path, "{\"setup\": 1").unwrap();

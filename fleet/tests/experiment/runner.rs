@@ -79,7 +79,7 @@ fn strategies_of_a_trial_share_its_data() {
 fn pools_are_dropped_after_their_last_trial() {
     let out = tempfile::tempdir().unwrap();
     let noises = [Corruption::FeatureNoise, Corruption::LabelNoise];
-    let setups = noises.map(|corruption| Setup { corruption, ..setup(Variant::Evenhand) });
+    let setups = noises.map(|corruption| Setup { corruption, ..setup(Variant::Paper) });
     let pools: Mutex<Vec<Weak<SamplePool>>> = Mutex::default();
     let run: &RunTrial<'_> = &|setup, pool, _, _| {
         let mut pools = pools.lock().unwrap();
@@ -156,12 +156,12 @@ fn an_interrupted_run_leaves_whole_files_only_and_goes_on_later() {
 #[test]
 fn a_failed_federation_leaves_the_other_trials_alone() {
     let out = tempfile::tempdir().unwrap();
-    let setups = [setup(Variant::Evenhand), setup(Variant::Fedavg)];
+    let setups = [setup(Variant::Paper), setup(Variant::Fedavg)];
     let ran = AtomicUsize::new(0);
     let run: &RunTrial<'_> = &|setup, _, _, _| {
         ran.fetch_add(1, Ordering::Relaxed);
         match (setup.variant, setup.seed) {
-            (Variant::Evenhand, 2) => {
+            (Variant::Paper, 2) => {
                 Err(SimulationError::Failed(FailureCause::Diverged { round: 7 }).into())
             }
             _ => Ok(invented(setup)),

@@ -8,6 +8,7 @@ use evenhand_report::{RoundLog, RoundSummary, StopSummary};
 
 fn description(nodes: usize, rounds: u32, k: usize) -> RunDescription {
     let mut config = FederationConfig::default();
+    config.federation.policy = evenhand_federation::Policy::Paper;
     config.federation.nodes_min = nodes as u32;
     config.federation.rounds = rounds;
     config.federation.seed = 7;

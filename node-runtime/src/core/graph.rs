@@ -1,5 +1,7 @@
 //! The federation's graph, as seen by one node.
 
+use std::sync::Arc;
+
 use evenhand_protocol::identity::Digest;
 
 /// Properties of a model that the core decides by.
@@ -9,6 +11,8 @@ pub struct ModelInfo {
     pub digest: Digest,
     /// Number of trainable parameters.
     pub parameters: usize,
+    /// The weights in the file, which are no secret.
+    pub initial: Arc<[f32]>,
     /// The shape of the input; `None` where any length will do. The first dimension counts samples.
     pub input_shape: Vec<Option<usize>>,
 }

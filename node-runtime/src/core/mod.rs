@@ -8,6 +8,7 @@ mod forecasts;
 mod graph;
 mod input;
 mod journal_entry;
+mod measure;
 mod node;
 mod optimiser;
 mod orders;

@@ -15,8 +15,9 @@ use rand_chacha::rand_core::SeedableRng;
 use super::effect::{NodeEffect, Prediction};
 use super::forecasts::{Forecast, Forecasts};
 use super::graph::{GraphState, ModelInfo};
-use super::input::{GraphOutcome, NodeInput};
+use super::input::{GraphOutcome, NodeInput, Trained};
 use super::journal_entry::JournalEntry;
+use super::measure::{QueuedMeasure, ReferenceWeights, RunningMeasurement, SentMeasurement};
 use super::optimiser::OptimiserState;
 use super::orders::{RunningTraining, SentAnswer};
 use crate::reading::InputBatch;
@@ -71,6 +72,11 @@ pub struct Node {
     pub(super) order: Option<super::orders::QueuedOrder>,
     pub(super) training: Option<RunningTraining>,
     pub(super) answered: Option<SentAnswer>,
+    pub(super) measure: Option<QueuedMeasure>,
+    pub(super) measurement: Option<RunningMeasurement>,
+    pub(super) measured: Option<SentMeasurement>,
+    /// θ_ref of the last measurement.
+    pub(super) reference: Option<ReferenceWeights>,
     pub(super) jobs_started: u64,
     pub(super) optimiser: OptimiserState,
     pub(super) feedback: ErrorFeedback,
@@ -106,6 +112,10 @@ impl Node {
             order: None,
             training: None,
             answered: None,
+            measure: None,
+            measurement: None,
+            measured: None,
+            reference: None,
             jobs_started: 0,
             optimiser: OptimiserState::default(),
             feedback: ErrorFeedback::default(),
@@ -128,6 +138,7 @@ impl Node {
             NodeInput::Disconnected => self.connected = false,
             NodeInput::Manifest(manifest) => self.handle_manifest(manifest, &mut effects),
             NodeInput::Order(Order::Train(train)) => self.queue_order(now, train, &mut effects),
+            NodeInput::Order(Order::Measure(request)) => self.queue_measure(now, request, &mut effects),
             NodeInput::Order(Order::Graph { graph, onnx }) => self.receive_graph(graph, onnx, &mut effects),
             NodeInput::Order(Order::Refused { round, refusal }) => self.refusal = Some((round, refusal)),
             // The link sends lost chunks again by itself.
@@ -137,12 +148,13 @@ impl Node {
             NodeInput::Account(account) => self.account = Some(account),
             NodeInput::Graph { digest, outcome } => self.graph_resolved(digest, outcome, &mut effects),
             NodeInput::Data(batch) => self.handle_data(batch, &mut effects),
-            NodeInput::Trained { job_id, outcome } => self.finish_training(job_id, outcome, &mut effects),
+            NodeInput::Trained { job_id, outcome } => self.finish_job(job_id, outcome, &mut effects),
             NodeInput::Predicted { for_ms, value } => self.forecast_made(for_ms, value, &mut effects),
             NodeInput::Shutdown => {
                 self.publish(Channel::Status, Message::Status(self.offline_status()), true, &mut effects)
             }
         }
+        self.advance_measure(&mut effects);
         self.advance_order(&mut effects);
         effects
     }
@@ -244,6 +256,7 @@ impl Node {
         if let GraphState::Requested(digest) = self.graph {
             self.answer(Answer::NeedGraph(digest), effects);
         }
+        self.repeat_measurement(effects);
         self.repeat_answer(effects);
     }
 
@@ -263,6 +276,7 @@ impl Node {
             self.previous = None;
             self.optimiser = OptimiserState::default();
             self.feedback = ErrorFeedback::default();
+            self.reference = None;
             effects.push(NodeEffect::FindGraph(manifest.graph));
         }
     }
@@ -330,6 +344,19 @@ impl Node {
             batch,
         }));
         self.predict(effects);
+    }
+
+    fn finish_job(
+        &mut self,
+        job_id: u64,
+        outcome: Result<Trained, Declined>,
+        effects: &mut Vec<NodeEffect>,
+    ) {
+        if self.training.as_ref().is_some_and(|training| training.job_id == job_id) {
+            self.finish_training(job_id, outcome, effects);
+        } else {
+            self.finish_measurement(job_id, outcome, effects);
+        }
     }
 
     fn add_data(&mut self, batch: &InputBatch) {

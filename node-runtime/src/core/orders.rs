@@ -35,7 +35,7 @@ pub(super) struct OrderKey {
 /// A training that was started.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct RunningTraining {
-    job_id: u64,
+    pub(super) job_id: u64,
     key: OrderKey,
     kind: UpdateKind,
     codec: CodecKind,

@@ -12,6 +12,7 @@ use super::forecasts::Forecasts;
 use super::graph::GraphState;
 use super::node::{HeldModel, Node, NodeSettings};
 use super::optimiser::OptimiserState;
+use super::measure::SentMeasurement;
 use super::orders::SentAnswer;
 use crate::window::{DataWindow, WindowSettings};
 
@@ -26,6 +27,7 @@ pub struct SavedNode {
     weights: Option<Vec<f32>>,
     window: DataWindow,
     answered: Option<SentAnswer>,
+    measured: Option<SentMeasurement>,
     optimiser: OptimiserState,
     feedback: ErrorFeedback,
     generator: ChaCha8Rng,
@@ -55,6 +57,7 @@ impl Node {
             weights: self.held.as_ref().map(|held| held.weights.to_vec()),
             window: self.window.clone(),
             answered: self.answered.clone(),
+            measured: self.measured.clone(),
             optimiser: self.optimiser.clone(),
             feedback: self.feedback.clone(),
             generator: self.generator.clone(),
@@ -85,6 +88,7 @@ impl Node {
             .map(|weights| HeldModel { digest: Digest::of_weights(&weights), weights: weights.into() });
         node.previous = node.held.as_ref().map(|held| Arc::clone(&held.weights));
         node.answered = saved.answered;
+        node.measured = saved.measured;
         node.optimiser = saved.optimiser;
         node.feedback = saved.feedback;
         node.generator = saved.generator;

@@ -176,6 +176,7 @@ impl fmt::Display for StatusSnapshot {
             Phase::Enrolling => "waiting for nodes",
             Phase::Exploring => "measuring contributions",
             Phase::Exploiting => "drawing by standing",
+            Phase::Running => "measuring everybody, drawing by standing",
             Phase::Paused => "paused",
             Phase::Finished => "finished",
             Phase::Failed => "failed",

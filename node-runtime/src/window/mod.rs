@@ -41,7 +41,8 @@ pub struct TrainingBatch {
     pub samples: usize,
     /// Number of samples at the end that were not trained on before.
     pub fresh: usize,
-    /// The argument of [`DataWindow::mark_used`] once they have been trained on.
+    /// The argument of [`DataWindow::mark_used`] once they have been trained on, or of
+    /// [`DataWindow::mark_measured`] once they have been measured.
     pub upto: i64,
 }
 
@@ -108,6 +109,22 @@ impl DataWindow {
         match self {
             DataWindow::Series(series) => series.mark_used(upto),
             DataWindow::Rows(rows) => rows.mark_used(upto),
+        }
+    }
+
+    /// The newest samples not measured yet, at most `samples_max`; none when there is nothing new.
+    pub fn unmeasured(&self, samples_max: usize) -> Option<TrainingBatch> {
+        match self {
+            DataWindow::Series(series) => series.unmeasured(samples_max),
+            DataWindow::Rows(rows) => rows.unmeasured(samples_max),
+        }
+    }
+
+    /// Counts the samples up to `upto` as measured.
+    pub fn mark_measured(&mut self, upto: i64) {
+        match self {
+            DataWindow::Series(series) => series.mark_measured(upto),
+            DataWindow::Rows(rows) => rows.mark_measured(upto),
         }
     }
 

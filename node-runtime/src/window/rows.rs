@@ -6,7 +6,7 @@ use evenhand_models::{Batch, Targets};
 use rand::Rng;
 use serde::{Deserialize, Serialize};
 
-use super::replay::choose;
+use super::replay::{SampleChoice, choose};
 use super::{ReadingCounts, TrainingBatch};
 use crate::config::RowsConfig;
 use crate::reading::{LabelledRow, RowTarget};
@@ -20,13 +20,15 @@ pub struct RowsWindow {
     newest: i64,
     /// Rows up to this number have been trained on.
     used: i64,
+    /// Rows up to this number have been measured at reference weights.
+    measured: i64,
     counts: ReadingCounts,
 }
 
 impl RowsWindow {
     /// No rows yet.
     pub fn new(settings: RowsConfig) -> Self {
-        Self { settings, rows: VecDeque::new(), newest: 0, used: 0, counts: ReadingCounts::default() }
+        Self { settings, rows: VecDeque::new(), newest: 0, used: 0, measured: 0, counts: ReadingCounts::default() }
     }
 
     /// Adds one row, or counts it as refused.
@@ -50,12 +52,28 @@ impl RowsWindow {
     /// The newest rows that were not used yet and the configured share of rows used before, at most `samples_max`, if
     /// their targets are of one kind.
     pub fn batch(&self, samples_max: usize, generator: &mut impl Rng) -> Option<TrainingBatch> {
-        let unused = usize::try_from(self.newest - self.used).ok()?;
-        let first = self.rows.len().saturating_sub(unused);
+        let first = self.first_after(self.used);
         let fresh: Vec<usize> = (first..self.rows.len()).collect();
         let share = self.settings.replay_share;
         let old = if share == 0.0 { Vec::new() } else { (0..first).collect() };
-        let choice = choose(&fresh, old, samples_max, share, generator)?;
+        self.samples_at(&choose(&fresh, old, samples_max, share, generator)?)
+    }
+
+    /// The newest rows that were not measured yet, at most `samples_max`, if their targets are of one kind.
+    pub fn unmeasured(&self, samples_max: usize) -> Option<TrainingBatch> {
+        let newest = self.rows.len().saturating_sub(samples_max);
+        let all: Vec<usize> = (self.first_after(self.measured).max(newest)..self.rows.len()).collect();
+        let fresh = all.len();
+        self.samples_at(&SampleChoice { all, fresh })
+    }
+
+    /// The place of the first row in memory after number `upto`.
+    fn first_after(&self, upto: i64) -> usize {
+        let newer = usize::try_from(self.newest - upto).unwrap_or(0);
+        self.rows.len().saturating_sub(newer)
+    }
+
+    fn samples_at(&self, choice: &SampleChoice) -> Option<TrainingBatch> {
         let rows = choice.all.iter().map(|at| &self.rows[*at]);
         let samples = rows.len();
         let targets = targets(rows.clone().map(|row| row.target))?;
@@ -68,6 +86,11 @@ impl RowsWindow {
     /// Counts the rows up to number `upto` as used.
     pub fn mark_used(&mut self, upto: i64) {
         self.used = self.used.max(upto.min(self.newest));
+    }
+
+    /// Counts the rows up to number `upto` as measured.
+    pub fn mark_measured(&mut self, upto: i64) {
+        self.measured = self.measured.max(upto.min(self.newest));
     }
 
     /// Its configuration.

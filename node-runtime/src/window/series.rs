@@ -67,6 +67,8 @@ pub struct SeriesWindow {
     normaliser: Normaliser,
     /// Targets up to this step have been trained on.
     used: i64,
+    /// Targets up to this step have been measured at reference weights.
+    measured: i64,
     counts: ReadingCounts,
     #[serde(skip)]
     guard: Option<OutlierGuard>,
@@ -97,6 +99,7 @@ impl SeriesWindow {
             backward: 0,
             normaliser,
             used: i64::MIN,
+            measured: i64::MIN,
             counts: ReadingCounts::default(),
             guard: None,
         }
@@ -156,6 +159,7 @@ impl SeriesWindow {
         self.open = None;
         self.counter = None;
         self.used = i64::MIN;
+        self.measured = i64::MIN;
         self.counts.restarts += 1;
     }
 
@@ -205,7 +209,16 @@ impl SeriesWindow {
 
     /// The newest samples that were not used yet, at most `samples_max`, oldest first.
     pub fn batch(&self, samples_max: usize) -> Option<TrainingBatch> {
-        let all = self.fresh(samples_max);
+        self.samples_since(self.used, samples_max)
+    }
+
+    /// The newest samples that were not measured yet, at most `samples_max`, oldest first.
+    pub fn unmeasured(&self, samples_max: usize) -> Option<TrainingBatch> {
+        self.samples_since(self.measured, samples_max)
+    }
+
+    fn samples_since(&self, step: i64, samples_max: usize) -> Option<TrainingBatch> {
+        let all = self.ends_since(step, samples_max);
         let fresh = all.len();
         self.samples_at(&SampleChoice { all, fresh })
     }
@@ -217,7 +230,7 @@ impl SeriesWindow {
             return self.batch(samples_max);
         }
         let old = self.ends().filter(|end| self.step_name(*end) <= self.used).collect();
-        self.samples_at(&choose(&self.fresh(samples_max), old, samples_max, share, generator)?)
+        self.samples_at(&choose(&self.ends_since(self.used, samples_max), old, samples_max, share, generator)?)
     }
 
     /// Ends of the samples: for each, the number of steps in memory up to its target.
@@ -226,9 +239,10 @@ impl SeriesWindow {
         (span..=self.steps.len()).filter(|end| self.is_sample(*end))
     }
 
-    fn fresh(&self, samples_max: usize) -> Vec<usize> {
-        let unused = self.ends().rev().take_while(|end| self.step_name(*end) > self.used);
-        let mut ends: Vec<usize> = unused.take(samples_max).collect();
+    /// Ends of the newest samples after `step`.
+    fn ends_since(&self, step: i64, samples_max: usize) -> Vec<usize> {
+        let newer = self.ends().rev().take_while(|end| self.step_name(*end) > step);
+        let mut ends: Vec<usize> = newer.take(samples_max).collect();
         ends.reverse();
         ends
     }
@@ -256,6 +270,11 @@ impl SeriesWindow {
     /// Counts the samples up to `upto` as used.
     pub fn mark_used(&mut self, upto: i64) {
         self.used = self.used.max(upto);
+    }
+
+    /// Counts the samples up to `upto` as measured.
+    pub fn mark_measured(&mut self, upto: i64) {
+        self.measured = self.measured.max(upto);
     }
 
     /// The input for a forecast from the newest step, when its lags are complete.

@@ -15,16 +15,19 @@ pub struct Bf16 {
 }
 
 impl Bf16 {
-    pub(super) fn encode(vector: &[f32]) -> Self {
+    /// `vector`, each value rounded.
+    pub fn encode(vector: &[f32]) -> Self {
         Self { bits: vector.iter().map(|value| bf16::from_f32(*value).to_bits()).collect() }
     }
 
-    pub(super) fn decode(&self, dim: usize) -> Result<Vec<f32>, CodecError> {
+    /// The values, if they are `dim`.
+    pub fn decode(&self, dim: usize) -> Result<Vec<f32>, CodecError> {
         same_dimension(dim, self.bits.len())?;
         Ok(self.bits.iter().map(|bits| bf16::from_bits(*bits).to_f32()).collect())
     }
 
-    pub(super) fn entries(&self) -> usize {
+    /// Number of values.
+    pub fn entries(&self) -> usize {
         self.bits.len()
     }
 }

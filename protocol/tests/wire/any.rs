@@ -1,10 +1,10 @@
 //! Any message that can be said.
 
 use evenhand_protocol::chunk::TransferId;
-use evenhand_protocol::codec::{CodecKind, EncodedUpdate, ErrorFeedback, encode};
+use evenhand_protocol::codec::{Bf16, CodecKind, EncodedUpdate, ErrorFeedback, encode};
 use evenhand_protocol::identity::{Digest, FederationId};
 use evenhand_protocol::message::{
-    Account, Answer, Birth, Declined, Life, LossKind, Manifest, Message, MissingChunks, Order, Phase,
+    Account, Answer, Birth, Declined, Life, LossKind, Manifest, Measure, Measured, Message, MissingChunks, Order, Phase,
     Refusal, Status, Train, Update, UpdateKind, Why,
 };
 use proptest::collection::vec;
@@ -104,8 +104,15 @@ fn order() -> impl Strategy<Value = Message> {
         Refusal::Malformed,
         Refusal::Rate,
     ];
+    let loss = select(vec![LossKind::Mse, LossKind::Huber]);
+    let measure = (any::<(u32, u64, u32, u32, u32)>(), loss).prop_map(
+        |((round, seed, dimension, samples_max, deadline_ms), loss)| {
+            Order::Measure(Measure { round, seed, dimension, loss, samples_max, deadline_ms })
+        },
+    );
     prop_oneof![
         train(),
+        measure,
         (digest(), vec(any::<u8>(), 0..1000)).prop_map(|(graph, onnx)| Order::Graph { graph, onnx }),
         missing().prop_map(Order::Resend),
         (any::<u32>(), select(refusals)).prop_map(|(round, refusal)| Order::Refused { round, refusal }),
@@ -120,9 +127,14 @@ fn answer() -> impl Strategy<Value = Message> {
             Answer::Update(Update { round, samples, loss, online_loss, online_samples, vector })
         },
     );
+    let measured = (any::<(u32, u32)>(), vec(any::<f32>(), 0..300)).prop_map(|((round, samples), values)| {
+        Answer::Measured(Measured { round, samples, vector: Bf16::encode(&values) })
+    });
     prop_oneof![
         update,
-        (any::<u32>(), select(reasons)).prop_map(|(round, reason)| Answer::Decline { round, reason }),
+        measured,
+        (any::<u32>(), select(reasons.clone())).prop_map(|(round, reason)| Answer::Decline { round, reason }),
+        (any::<u32>(), select(reasons)).prop_map(|(round, reason)| Answer::Unmeasured { round, reason }),
         digest().prop_map(Answer::NeedGraph),
         any::<u32>().prop_map(|round| Answer::NeedWeights { round }),
         missing().prop_map(Answer::Resend),

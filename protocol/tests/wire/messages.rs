@@ -59,11 +59,11 @@ fn updates_are_as_small_as_promised() {
 
 #[test]
 fn another_version_is_named() {
-    for theirs in [0, 2, 300] {
+    for theirs in [0, 1, 300] {
         let bytes = postcard::to_allocvec(&(theirs, "whatever they say")).unwrap();
         let error = decode(&bytes, &MessageLimits::default()).unwrap_err();
         assert_eq!(error, DecodeError::Version { theirs, ours: VERSION });
-        assert!(error.to_string().contains(&theirs.to_string()) && error.to_string().contains("speaks 1"));
+        assert!(error.to_string().contains(&theirs.to_string()) && error.to_string().contains("speaks 2"));
     }
 }
 

@@ -1,10 +1,10 @@
 //! One message of every kind, with lengths that are used in practice: the start of every test on bytes.
 
 use evenhand_protocol::chunk::TransferId;
-use evenhand_protocol::codec::{CodecKind, ErrorFeedback, encode};
+use evenhand_protocol::codec::{Bf16, CodecKind, ErrorFeedback, encode};
 use evenhand_protocol::identity::{Digest, FederationId};
 use evenhand_protocol::message::{
-    Account, Answer, Birth, Declined, Life, LossKind, Manifest, Message, MissingChunks, Order, Phase,
+    Account, Answer, Birth, Declined, Life, LossKind, Manifest, Measure, Measured, Message, MissingChunks, Order, Phase,
     Refusal, Status, Train, Update, UpdateKind, Why,
 };
 use rand_chacha::ChaCha8Rng;
@@ -69,6 +69,17 @@ pub(crate) fn messages() -> Vec<(&'static str, Message)> {
         ("dead", Message::Status(Status { session: 3, life: Life::Dead })),
         ("train", train(Some(vector(40)))),
         ("train-known", train(None)),
+        (
+            "measure",
+            Message::Order(Order::Measure(Measure {
+                round: 7,
+                seed: 0xEDA7,
+                dimension: 4096,
+                loss: LossKind::Mse,
+                samples_max: 96,
+                deadline_ms: 30_000,
+            })),
+        ),
         ("graph", Message::Order(Order::Graph { graph: digest, onnx: vec![8; 100] })),
         ("order-resend", Message::Order(Order::Resend(missing.clone()))),
         ("refused", Message::Order(Order::Refused { round: 7, refusal: Refusal::NotFinite })),
@@ -76,6 +87,15 @@ pub(crate) fn messages() -> Vec<(&'static str, Message)> {
         ("update-bf16", update(CODECS[1], 40)),
         ("update-int8", update(CODECS[2], 300)),
         ("update-top-k", update(CODECS[3], 300)),
+        (
+            "measured",
+            Message::Answer(Answer::Measured(Measured {
+                round: 7,
+                samples: 96,
+                vector: Bf16::encode(&vector(40)),
+            })),
+        ),
+        ("unmeasured", Message::Answer(Answer::Unmeasured { round: 7, reason: Declined::NoData })),
         ("decline", Message::Answer(Answer::Decline { round: 7, reason: Declined::NoData })),
         ("need-graph", Message::Answer(Answer::NeedGraph(digest))),
         ("need-weights", Message::Answer(Answer::NeedWeights { round: 7 })),

@@ -3,10 +3,12 @@
 use std::path::PathBuf;
 
 use evenhand_coordinator::config::{AccessConfig, CoordinatorConfig};
+use evenhand_federation::Policy;
 
 /// Three nodes on the embedded broker at `broker_port`, with their state in `state`.
 pub fn endless(state: PathBuf, broker_port: u16) -> CoordinatorConfig {
     let mut config = CoordinatorConfig::default();
+    config.federation.policy = Policy::Paper;
     config.federation.nodes_min = 3;
     config.federation.rounds = 1_000_000;
     config.federation.round_deadline_ms = 3_600_000;

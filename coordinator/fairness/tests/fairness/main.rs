@@ -11,6 +11,7 @@ mod gram;
 mod incentive;
 mod measurement;
 mod measures;
+mod reference;
 mod samplers;
 mod staleness;
 mod stop;

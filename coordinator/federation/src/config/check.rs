@@ -35,6 +35,19 @@ pub enum RuleError {
         /// M.
         tested: u32,
     },
+    /// A promise that equal odds do not keep.
+    #[error(
+        "worst_wait = {worst_wait} rounds cannot be promised to {nodes} nodes with k = {k}: equal odds are a wait of nodes/k; \
+         raise exploiting.k or continuous.worst_wait, or lower federation.nodes_max"
+    )]
+    WaitOutOfReach {
+        /// The wish.
+        worst_wait: f64,
+        /// Nodes that may enrol.
+        nodes: u32,
+        /// Draws a round.
+        k: u32,
+    },
     /// Enumeration of too many coalitions.
     #[error(
         "estimator = exact is for at most {most} nodes, and {field} = {nodes}; lower it, or set contribution.estimator = \"permutation\""

@@ -4,6 +4,7 @@
 
 mod admission;
 mod check;
+mod continuous;
 mod contribution;
 mod exploiting;
 mod exploring;
@@ -16,9 +17,10 @@ use serde::{Deserialize, Serialize};
 
 pub use self::admission::{AdmissionConfig, NormPolicy};
 pub use self::check::RuleError;
+pub use self::continuous::ContinuousConfig;
 pub use self::exploiting::ExploitingConfig;
 pub use self::exploring::{ExploringConfig, StopRuleKind};
-pub use self::general::GeneralConfig;
+pub use self::general::{GeneralConfig, Policy};
 pub use self::rules::Rules;
 pub use self::training::{OptimiserKind, TrainingConfig};
 
@@ -32,7 +34,9 @@ pub struct FederationConfig {
     pub federation: GeneralConfig,
     /// The nodes' work.
     pub training: TrainingConfig,
-    /// The measurement of contributions.
+    /// Measurement and draws of the policy "continuous".
+    pub continuous: ContinuousConfig,
+    /// The measurement of contributions under the policy "paper".
     pub contribution: ContributionConfig,
     /// The stop rule.
     pub exploring: ExploringConfig,

@@ -20,6 +20,7 @@ impl Rules {
         config.training.check()?;
         config.exploiting.check(nodes)?;
         config.exploring.check(nodes)?;
+        config.continuous.check(config.federation.nodes_max, config.exploiting.k)?;
         contribution::check(&config.contribution, "federation.nodes_max", config.federation.nodes_max)?;
         config.admission.check()?;
         Ok(Self(config))
@@ -28,7 +29,7 @@ impl Rules {
     /// These rules without an end, to replay rounds that were played under a later one.
     pub(crate) fn without_end(&self) -> Rules {
         let mut config = self.0.clone();
-        config.federation.rounds = u32::MAX;
+        config.federation.rounds = 0;
         Rules(config)
     }
 
@@ -43,6 +44,7 @@ impl Rules {
         let fixed = [
             ("federation", amended.federation == wanted.federation),
             ("training", amended.training == wanted.training),
+            ("continuous", amended.continuous == wanted.continuous),
             ("contribution", amended.contribution == wanted.contribution),
             ("exploring", amended.exploring == wanted.exploring),
             ("exploiting", amended.exploiting == wanted.exploiting),

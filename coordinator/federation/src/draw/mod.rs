@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::TrainingConfig;
 use crate::index::{DrawSlot, NodeIndex};
+use crate::measuring::MeasureDraw;
 use crate::member::Member;
 use crate::roster::Roster;
 use crate::weights::Weights;
@@ -26,6 +27,8 @@ pub(crate) struct Draw {
     asked: Vec<AskedNode>,
     /// Members that were offline or removed.
     absent: Vec<NodeIndex>,
+    /// Nodes asked for a reference gradient, under the policy that measures in every round.
+    measure: Option<MeasureDraw>,
 }
 
 /// One node of a draw.
@@ -61,6 +64,24 @@ impl Draw {
         Self::recorded(round, asked, roster)
     }
 
+    /// k present nodes by their probabilities, which are 0 where a node is new; and everybody present for a reference gradient.
+    pub(crate) fn measured(
+        round: u32,
+        roster: &mut Roster,
+        probabilities: &[f64],
+        k: usize,
+        sampler: &mut Sampler,
+        seed: u64,
+        rng: &mut ChaCha8Rng,
+    ) -> Self {
+        let nodes: Vec<NodeIndex> = roster.indices_where(Member::is_present).collect();
+        let can_be_drawn = nodes.iter().filter(|node| probabilities[node.get()] > 0.0);
+        let can_be_drawn: Vec<usize> = can_be_drawn.map(|node| node.get()).collect();
+        let drawn = sampler.draw_among(probabilities, &can_be_drawn, k, rng).into_iter().map(NodeIndex);
+        let asked = drawn.map(|node| AskedNode { node, why: Why::Drawn }).collect();
+        Self { measure: Some(MeasureDraw { seed, nodes }), ..Self::recorded(round, asked, roster) }
+    }
+
     fn recorded(round: u32, asked: Vec<AskedNode>, roster: &mut Roster) -> Self {
         for asked in &asked {
             let member = roster.member_mut(asked.node);
@@ -68,7 +89,7 @@ impl Draw {
             member.last_drawn = Some(round);
         }
         let absent = roster.indices_where(|member| !member.is_present()).collect();
-        Self { round, asked, absent }
+        Self { round, asked, absent, measure: None }
     }
 
     pub(crate) fn round(&self) -> u32 {
@@ -77,6 +98,16 @@ impl Draw {
 
     pub(crate) fn asked(&self) -> &[AskedNode] {
         &self.asked
+    }
+
+    /// Nodes asked for a reference gradient.
+    pub(crate) fn measure(&self) -> Option<&MeasureDraw> {
+        self.measure.as_ref()
+    }
+
+    /// The place of a node among those asked for a reference gradient.
+    pub(crate) fn measure_place(&self, node: NodeIndex) -> Option<usize> {
+        self.measure.as_ref()?.nodes.binary_search(&node).ok()
     }
 
     pub(crate) fn slots(&self) -> impl Iterator<Item = DrawSlot> + use<> {
@@ -106,7 +137,11 @@ impl Draw {
     pub(crate) fn is_sound(&self, members: usize) -> bool {
         let ascending =
             self.asked.windows(2).all(|pair| pair[0].node < pair[1].node) && self.absent.is_sorted();
-        ascending && self.asked.last().is_none_or(|last| last.node.get() < members)
+        let measured = self.measure.as_ref().is_none_or(|measure| {
+            measure.nodes.is_sorted_by(|a, b| a < b)
+                && measure.nodes.last().is_none_or(|last| last.get() < members)
+        });
+        ascending && measured && self.asked.last().is_none_or(|last| last.node.get() < members)
     }
 
     /// The task of the node in a slot: with its model, unless it `holds` that already.

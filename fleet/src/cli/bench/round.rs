@@ -108,6 +108,7 @@ struct BenchFederation {
 impl BenchFederation {
     fn new(args: &RoundArgs, model: &Model) -> Result<Self, SimulationError> {
         let mut settings = FederationConfig::default();
+        settings.federation.policy = evenhand_federation::Policy::Paper;
         settings.federation.nodes_min = args.nodes.max(1);
         settings.federation.rounds = u32::MAX;
         settings.exploring.tested_nodes = settings.exploring.tested_nodes.min(args.nodes.max(1));

@@ -89,10 +89,10 @@ impl PaperTable {
     fn covers(self, variant: Variant) -> bool {
         match self {
             Self::Recall => variant.is_ours(),
-            Self::Beta => variant == Variant::Evenhand,
-            Self::Unstable => matches!(variant, Variant::Evenhand | Variant::EvenhandCalibrated),
+            Self::Beta => variant == Variant::Paper,
+            Self::Unstable => matches!(variant, Variant::Paper | Variant::PaperCalibrated),
             Self::Strategic => {
-                matches!(variant, Variant::Evenhand | Variant::EvenhandCredit | Variant::Fedavg)
+                matches!(variant, Variant::Paper | Variant::PaperCredit | Variant::Fedavg)
             }
             _ => true,
         }
@@ -177,7 +177,7 @@ impl TableBuilder<'_> {
     }
 
     fn beta(&self) -> TablePlan {
-        let published = self.setup(Corruption::FeatureNoise, Variant::Evenhand);
+        let published = self.setup(Corruption::FeatureNoise, Variant::Paper);
         // β of other data sets than the paper's may be another: the steps are the same.
         let unit = published.temperature * 150.0;
         let row = |sharpness: f64| {

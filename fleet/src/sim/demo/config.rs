@@ -2,6 +2,7 @@
 
 use clap::ValueEnum;
 use evenhand_fairness::SamplerKind;
+use evenhand_federation::Policy;
 use evenhand_protocol::codec::CodecKind;
 
 use crate::baseline::{RegisteredStrategy, STRATEGIES};
@@ -11,8 +12,12 @@ use crate::baseline::{RegisteredStrategy, STRATEGIES};
 pub struct DemoConfig {
     /// Nodes; their data quality ζ is spread from 0 (clean) to 0.9.
     pub nodes: usize,
-    /// Rounds, exploring and exploiting together.
+    /// Rounds.
     pub rounds: u32,
+    /// How contributions are measured and rewarded.
+    pub policy: Policy,
+    /// The longest mean wait that is promised, in rounds; 0 for three times that of equal odds.
+    pub worst_wait: f64,
     /// Seed of everything random.
     pub seed: u64,
     /// The transport of messages.
@@ -25,7 +30,7 @@ pub struct DemoConfig {
     pub strategy: RegisteredStrategy,
     /// The sampler that draws nodes by their probabilities.
     pub sampler: SamplerKind,
-    /// β; 0.7 / nodes if absent.
+    /// β of the paper's policy; 0.7 / nodes if absent.
     pub temperature: Option<f64>,
     /// τ; tested nodes + 5 if absent.
     pub window: Option<usize>,
@@ -44,6 +49,8 @@ impl Default for DemoConfig {
         Self {
             nodes: 12,
             rounds: 60,
+            policy: Policy::Continuous,
+            worst_wait: 0.0,
             seed: 1,
             transport: Transport::Mqtt,
             broker: None,

@@ -1,7 +1,7 @@
 //! The plan of a demo: settings that have been checked against each other.
 
 use evenhand_fairness::Estimator;
-use evenhand_federation::{FederationConfig, Rules};
+use evenhand_federation::{AdmissionConfig, FederationConfig, Policy, Rules};
 use evenhand_link::{Broker, BrokerError};
 use evenhand_protocol::identity::FederationId;
 
@@ -134,6 +134,11 @@ impl DemoPlan {
         let mut federation = simulated_federation(nodes);
         federation.federation.seed = config.seed;
         federation.federation.rounds = config.rounds;
+        federation.federation.policy = config.policy;
+        federation.continuous.worst_wait = config.worst_wait;
+        if config.policy == Policy::Continuous {
+            federation.admission = AdmissionConfig::default();
+        }
         federation.training.learning_rate = LEARNING_RATE;
         federation.training.samples_max = READINGS_A_ROUND as u32;
         federation.training.codec = config.codec;
@@ -169,12 +174,14 @@ impl DemoPlan {
 
     /// A command line that repeats this plan; without the broker's URL, which may carry a password.
     pub fn command(&self) -> String {
-        let FederationConfig { federation, training, exploring, exploiting, .. } = &self.federation;
+        let FederationConfig { federation, training, continuous, exploring, exploiting, .. } = &self.federation;
         format!(
-            "evenhand-fleet demo --nodes {} --rounds {} --seed {} --transport {} --codec {} --strategy {} --sampler {} \
+            "evenhand-fleet demo --nodes {} --rounds {} --policy {} --worst-wait {} --seed {} --transport {} --codec {} --strategy {} --sampler {} \
              --temperature {} --window {} --alpha {} --tested-nodes {} --k {}{}",
             self.members.len(),
             federation.rounds,
+            federation.policy,
+            continuous.worst_wait,
             federation.seed,
             value_name(&self.transport),
             training.codec,

@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use evenhand_fairness::Utility;
+use evenhand_fairness::{SamplerKind, Utility};
 use evenhand_federation::strategy::{AggregatedModel, AggregationInput, Evenhand, Participation, Strategy};
 use evenhand_federation::{
-    Command, Effect, Federation, FederationConfig, InitialModel, Input, OrderPayload, RoundEvidence, Rules,
-    SavedFederation, Tick, TrainingTask,
+    Command, Effect, Federation, FederationConfig, InitialModel, Input, OrderPayload, Policy, RoundEvidence,
+    Rules, SavedFederation, Tick, TrainingTask,
 };
 use evenhand_protocol::codec::EncodedUpdate;
 use evenhand_protocol::identity::{Digest, NodeId};
 use evenhand_protocol::message::{
-    Account, Answer, Birth, Declined, Life, Manifest, Phase, Refusal, Status, Update,
+    Account, Answer, Birth, Declined, Life, Manifest, Measure, Phase, Refusal, Status, Update,
 };
 
 use super::NewStrategy;
@@ -34,9 +34,10 @@ pub fn initial_model(dim: usize) -> InitialModel {
     }
 }
 
-/// Small numbers, the additive utility, a stop rule that needs few rounds, and no relative limits.
+/// The paper's policy, small numbers, the additive utility, a stop rule that needs few rounds, and no relative limits.
 pub fn small_config(nodes: u32) -> FederationConfig {
     let mut config = FederationConfig::default();
+    config.federation.policy = Policy::Paper;
     config.federation.nodes_min = nodes;
     config.federation.rounds = 1000;
     config.federation.round_deadline_ms = DEADLINE_MS;
@@ -47,6 +48,7 @@ pub fn small_config(nodes: u32) -> FederationConfig {
     config.exploring.window = 2;
     config.exploring.newcomer_rounds = 3;
     config.exploiting.k = 1;
+    config.exploiting.sampler = SamplerKind::WithReplacement;
     config.exploiting.temperature = 1.0;
     config.admission.norm_max = 100.0;
     config.admission.norm_ratio_max = 0.0;
@@ -88,6 +90,7 @@ pub struct ScriptedFederation {
     pub now: Tick,
     pub closed: Vec<RoundEvidence>,
     pub tasks: Vec<(NodeId, TrainingTask)>,
+    pub measures: Vec<(NodeId, Measure)>,
     pub refusals: Vec<(NodeId, Refusal)>,
     pub manifests: Vec<(Option<NodeId>, Manifest)>,
     pub accounts: BTreeMap<NodeId, Account>,
@@ -113,6 +116,7 @@ impl ScriptedFederation {
             now: Tick(0),
             closed: Vec::new(),
             tasks: Vec::new(),
+            measures: Vec::new(),
             refusals: Vec::new(),
             manifests: Vec::new(),
             accounts: BTreeMap::new(),
@@ -150,6 +154,7 @@ impl ScriptedFederation {
                 }
                 Effect::Publish { node, payload } => match payload {
                     OrderPayload::Train(task) => self.tasks.push((node, task)),
+                    OrderPayload::Measure(request) => self.measures.push((node, request)),
                     OrderPayload::Graph { .. } => self.graphs.push(node),
                     OrderPayload::Refused { refusal, .. } => self.refusals.push((node, refusal)),
                 },

@@ -11,7 +11,7 @@ use std::process::Stdio;
 use evenhand_coordinator::shell::{ConnectionOptions, Coordinator, TimedRound};
 use evenhand_coordinator::store::{Store, StorePersistence};
 use evenhand_fairness::{ContributionConfig, Utility};
-use evenhand_federation::{Federation, FederationConfig, InitialModel, NodeResponse, Rules};
+use evenhand_federation::{Federation, FederationConfig, InitialModel, NodeResponse, Policy, Rules};
 use evenhand_link::Broker;
 use evenhand_models::{LoadOptions, Model, shipped};
 use evenhand_protocol::identity::{Digest, FederationId};
@@ -120,6 +120,7 @@ fn federation(args: &ChurnArgs) -> Result<Federation, SimulationError> {
         contribution: ContributionConfig { utility: Utility::InnerProduct, ..Default::default() },
         ..Default::default()
     };
+    settings.federation.policy = Policy::Paper;
     settings.federation.name = federation_name(args)?;
     settings.federation.seed = args.seed;
     settings.federation.rounds = args.rounds;

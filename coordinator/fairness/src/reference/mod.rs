@@ -1,0 +1,168 @@
+//! Contributions measured at reference weights, where training changes nothing.
+//!
+//! Every node that is present is asked, in every round, for the gradient of its latest samples at weights θ_ref that do not
+//! move. The gradient is measured and never applied. Its law depends on the node's data alone: not on the learning rate,
+//! not on how good the model is by now, not on having been drawn. So contributions of stationary data are stationary, as
+//! the paper's stop rule assumes and training violates.
+//!
+//! # Formula
+//! With uᵢ,ₜ the gradient of node i in round t, of length 1, and Aᵢ the sum of its own so far (decayed by λ a round):
+//!
+//! - the direction D = Σ wⱼAⱼ, robust by its weights ([`Direction`]), and D₋ᵢ the same without node i;
+//! - the contribution φᵢ,ₜ = cos(uᵢ,ₜ, D₋ᵢ)/c, c the reliability of D: *precision*, how well one round's samples agree with
+//!   everybody else's. U(S) = Σ_{i∈S} φᵢ,ₜ is additive, so φᵢ,ₜ is the Shapley value, exactly;
+//! - the self-similarity sᵢ = mean of cos(uᵢ,ₜ, uᵢ,ₜ′) over rounds t ≠ t′. A gradient is μᵢ and noise, so pᵢ = mean φᵢ,ₜ is
+//!   √sᵢ·cos(μᵢ, D): the *bias* bᵢ = pᵢ/√sᵢ is what agreement would remain if the node sent all its data at once;
+//! - the standing ψᵢ = √(pᵢbᵢ) = pᵢ/sᵢ^¼.
+//!
+//! Noise, missing values and few samples lower pᵢ; few classes and systematic faults lower bᵢ. Lengths count nowhere. An
+//! answer that is missing, zero, or an earlier one again counts as 0; one answer repeated for ever has sᵢ = 1, and so a bias
+//! as low as its precision. Nodes that are alone have no others to agree with and earn nothing. Nodes that answer alike
+//! beyond what their data have in common are [`Twins`].
+
+mod direction;
+mod evidence;
+mod signature;
+mod twins;
+
+pub use direction::Direction;
+pub use evidence::{NodeEvidence, ReferenceStanding};
+pub use signature::Signature;
+pub use twins::Twins;
+
+use super::FairnessError;
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+/// The least reliability c of a direction by which nodes are measured: below it, more than three quarters of its square are noise.
+const RELIABILITY_MIN: f64 = 0.5;
+
+/// A node's answer to the request for a reference gradient.
+#[derive(Debug, Clone, Copy)]
+pub struct ReferenceAnswer<'a> {
+    /// The node.
+    pub node: usize,
+    /// Its gradient, or its sketch; none if it was asked and did not answer.
+    pub gradient: Option<&'a [f32]>,
+}
+
+/// The findings of one round of answers.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ReferenceRound {
+    /// φᵢ,ₜ of each answer in the order given; empty in a round whose direction is not reliable yet.
+    pub contributions: Vec<f64>,
+    /// Nodes whose answer was an earlier one again, ascending.
+    pub repeated: Vec<usize>,
+}
+
+/// Everything that reference gradients have shown so far; saved and restored by serde, it continues bit for bit.
+///
+/// # Example
+/// ```
+/// use evenhand_fairness::reference::{ReferenceAnswer, ReferenceMeasurement};
+/// use rand::{RngExt, SeedableRng};
+///
+/// let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(1);
+/// let mut measurement = ReferenceMeasurement::new(200.0);
+/// for _ in 0..60 {
+///     // One direction, and noise that grows with the node's number.
+///     let gradients: Vec<Vec<f32>> = (0u8..4)
+///         .map(|node| (0..64).map(|_| 1.0 + f32::from(node) * rng.random_range(-4.0..4.0)).collect())
+///         .collect();
+///     let answers: Vec<ReferenceAnswer<'_>> =
+///         gradients.iter().enumerate().map(|(node, g)| ReferenceAnswer { node, gradient: Some(g) }).collect();
+///     measurement.measure(&answers)?;
+/// }
+/// let standings: Vec<f64> = (0..4).map(|node| measurement.standing(node).value).collect();
+/// assert!(standings.is_sorted_by(|a, b| a > b), "noise costs standing: {standings:?}");
+/// # Ok::<(), evenhand_fairness::FairnessError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ReferenceMeasurement {
+    /// λ.
+    decay: f64,
+    nodes: Vec<NodeEvidence>,
+    twins: Twins,
+}
+
+impl ReferenceMeasurement {
+    /// A measurement before its first round, with a memory of so many rounds: λ = 1 − 1/memory.
+    pub fn new(memory_rounds: f64) -> Self {
+        Self { decay: 1.0 - 1.0 / memory_rounds.max(1.0), nodes: Vec::new(), twins: Twins::default() }
+    }
+
+    /// Adds the answers of one round, nodes ascending.
+    ///
+    /// # Errors
+    /// [`FairnessError`] names an answer of another length or with values that are not finite; nothing has changed then.
+    pub fn measure(&mut self, answers: &[ReferenceAnswer<'_>]) -> Result<ReferenceRound, FairnessError> {
+        self.check(answers)?;
+        let nodes = answers.last().map_or(0, |answer| answer.node + 1).max(self.nodes.len());
+        self.nodes.resize_with(nodes, NodeEvidence::default);
+        let directed: Vec<_> =
+            answers.par_iter().map(|answer| self.nodes[answer.node].receive(answer.gradient)).collect();
+        let shown: Vec<_> = answers
+            .iter()
+            .zip(&directed)
+            .filter_map(|(answer, directed)| Some((answer.node, directed.innovation?)))
+            .collect();
+        self.twins.observe(&shown, self.decay);
+        for (answer, directed) in answers.iter().zip(&directed) {
+            self.nodes[answer.node].accumulate(directed, self.decay);
+        }
+        let repeated = answers.iter().zip(&directed).filter(|(_, directed)| directed.repeated);
+        let repeated = repeated.map(|(answer, _)| answer.node).collect();
+        let shares = self.twins.shares(self.nodes.len());
+        let direction = Direction::of(&self.nodes, &shares);
+        let reliability = direction.reliability(&self.nodes);
+        if reliability < RELIABILITY_MIN {
+            return Ok(ReferenceRound { contributions: Vec::new(), repeated });
+        }
+        let measure = |(answer, directed): (&ReferenceAnswer<'_>, &evidence::DirectedAnswer)| {
+            let evidence = &self.nodes[answer.node];
+            directed.unit.as_ref().map_or(0.0, |unit| direction.agreement(answer.node, evidence, unit) / reliability)
+        };
+        let contributions: Vec<f64> = answers.par_iter().zip(&directed).map(measure).collect();
+        for ((answer, directed), contribution) in answers.iter().zip(&directed).zip(&contributions) {
+            self.nodes[answer.node].credit(*contribution, directed, self.decay);
+        }
+        Ok(ReferenceRound { contributions, repeated })
+    }
+
+    /// ψ of a node, with its parts.
+    pub fn standing(&self, node: usize) -> ReferenceStanding {
+        self.nodes.get(node).map_or_else(ReferenceStanding::default, NodeEvidence::standing)
+    }
+
+    /// Groups of nodes that answer alike.
+    pub fn twins(&self) -> &Twins {
+        &self.twins
+    }
+
+    /// Begins again with other reference weights: sums of gradients are dropped, what they have shown is kept.
+    pub fn change_reference(&mut self) {
+        self.nodes.iter_mut().for_each(NodeEvidence::forget_gradients);
+    }
+
+    /// True if every sum has so many values, or none.
+    pub fn fits(&self, dimension: usize, nodes: usize) -> bool {
+        self.nodes.len() <= nodes && self.nodes.iter().all(|node| node.fits(dimension))
+    }
+
+    fn check(&self, answers: &[ReferenceAnswer<'_>]) -> Result<(), FairnessError> {
+        let known = self.nodes.iter().map(|node| node.sum().len()).find(|length| *length > 0);
+        let mut expected = known;
+        for answer in answers {
+            let Some(gradient) = answer.gradient else { continue };
+            let field = || format!("answers[{}]", answer.node);
+            let expected = *expected.get_or_insert(gradient.len());
+            if gradient.len() != expected {
+                return Err(FairnessError::Length { field: field(), found: gradient.len(), expected });
+            }
+            if gradient.iter().any(|value| !value.is_finite()) {
+                return Err(FairnessError::NotFinite { field: field() });
+            }
+        }
+        Ok(())
+    }
+}

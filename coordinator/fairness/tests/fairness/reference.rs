@@ -1,0 +1,279 @@
+//! Reference contributions: what they tell apart, and what they do not reward.
+
+use evenhand_fairness::reference::{ReferenceAnswer, ReferenceMeasurement};
+use evenhand_fairness::{
+    inclusion_probabilities, sampling_probabilities, shrunk_standings, temperature_for_worst_wait,
+};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+const DIM: usize = 600;
+const NODES: usize = 12;
+const ROUNDS: usize = 150;
+
+/// A normal deviate, near enough.
+fn normal(rng: &mut ChaCha8Rng) -> f32 {
+    (0..12).map(|_| rng.random::<f32>()).sum::<f32>() - 6.0
+}
+
+fn vector(rng: &mut ChaCha8Rng) -> Vec<f32> {
+    (0..DIM).map(|_| normal(rng)).collect()
+}
+
+/// Nodes whose gradients have one mean in common and noise of their own.
+struct World {
+    rng: ChaCha8Rng,
+    mean: Vec<f32>,
+}
+
+impl World {
+    fn new(seed: u64) -> Self {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let mean = vector(&mut rng);
+        Self { rng, mean }
+    }
+
+    /// One gradient: the mean and `noise` times as much noise.
+    fn gradient(&mut self, noise: f32) -> Vec<f32> {
+        let mean = self.mean.clone();
+        mean.into_iter().map(|value| value + noise * normal(&mut self.rng)).collect()
+    }
+
+    /// Standings after some rounds in which `answer` may replace what a node sends.
+    fn run(
+        &mut self,
+        mut answer: impl FnMut(usize, usize, Vec<f32>, &mut ChaCha8Rng) -> Option<Vec<f32>>,
+    ) -> ReferenceMeasurement {
+        let mut measurement = ReferenceMeasurement::new(200.0);
+        for round in 0..ROUNDS {
+            let honest: Vec<Vec<f32>> =
+                (0..NODES).map(|node| self.gradient(2.0 + 0.5 * node as f32)).collect();
+            let sent: Vec<Option<Vec<f32>>> = honest
+                .into_iter()
+                .enumerate()
+                .map(|(node, gradient)| answer(round, node, gradient, &mut self.rng))
+                .collect();
+            let answers: Vec<ReferenceAnswer<'_>> = sent
+                .iter()
+                .enumerate()
+                .map(|(node, gradient)| ReferenceAnswer { node, gradient: gradient.as_deref() })
+                .collect();
+            measurement.measure(&answers).unwrap();
+        }
+        measurement
+    }
+}
+
+fn standings(measurement: &ReferenceMeasurement) -> Vec<f64> {
+    (0..NODES).map(|node| measurement.standing(node).value).collect()
+}
+
+/// π of every node, twins sharing the odds of one, as the federation draws.
+fn odds(measurement: &ReferenceMeasurement, k: usize) -> Vec<f64> {
+    let groups = measurement.twins().groups(NODES);
+    let (values, errors): (Vec<f64>, Vec<f64>) = groups
+        .iter()
+        .map(|group| {
+            let best = group.iter().map(|node| measurement.standing(*node));
+            let best = best.max_by(|a, b| a.value.total_cmp(&b.value)).unwrap();
+            (best.value, best.standard_error)
+        })
+        .unzip();
+    let shrunk = shrunk_standings(&values, &errors);
+    let beta = temperature_for_worst_wait(&shrunk, k, 3.0 * groups.len() as f64 / k as f64).unwrap();
+    let inclusion = inclusion_probabilities(&sampling_probabilities(&shrunk, beta), k);
+    let mut odds = vec![0.0; NODES];
+    for (group, inclusion) in groups.iter().zip(inclusion) {
+        group.iter().for_each(|node| odds[*node] = inclusion / group.len() as f64);
+    }
+    odds
+}
+
+#[test]
+fn standings_follow_precision() {
+    let measurement = World::new(1).run(|_, _, gradient, _| Some(gradient));
+    let found = standings(&measurement);
+    assert!(found.is_sorted_by(|a, b| a > b), "{found:?}");
+    assert_eq!(measurement.twins().pairs().count(), 0);
+    // cos of one gradient with the mean is 1/√(1 + noise²): the reliability takes out what the direction lacks.
+    let first = measurement.standing(0);
+    assert!((first.precision - 1.0 / 5f64.sqrt()).abs() < 0.02, "{first:?}");
+    assert!((first.self_similarity - 0.2).abs() < 0.02, "{first:?}");
+    assert!((first.bias() - 1.0).abs() < 0.05, "{first:?}");
+}
+
+#[test]
+fn lengths_earn_nothing() {
+    let honest = World::new(2).run(|_, _, gradient, _| Some(gradient));
+    let long = World::new(2).run(|_, node, gradient, _| {
+        let factor = if node == 6 { 1000.0 } else { 1.0 };
+        Some(gradient.into_iter().map(|value| factor * value).collect())
+    });
+    for (a, b) in standings(&honest).into_iter().zip(standings(&long)) {
+        assert!((a - b).abs() < 1e-6, "{a} {b}");
+    }
+}
+
+#[test]
+fn a_systematic_fault_costs_bias_and_not_precision_alone() {
+    // Node 3 shows another mean, at 60 degrees, with less noise than anybody's.
+    let mut other = None;
+    let measurement = World::new(3).run(|_, node, gradient, rng| {
+        let other = other.get_or_insert_with(|| vector(rng));
+        Some(match node {
+            3 => gradient.iter().zip(other.iter()).map(|(a, b)| 0.5 * a + 3.0 * b).collect(),
+            _ => gradient,
+        })
+    });
+    let found = measurement.standing(3);
+    assert!(found.bias() < 0.4, "{found:?}");
+    assert!(standings(&measurement)[11] > 0.0);
+}
+
+#[test]
+fn nothing_beats_honest_work_with_the_same_data() {
+    const CHEAT: usize = 5;
+    let honest = odds(&World::new(4).run(|_, _, gradient, _| Some(gradient)), 4)[CHEAT];
+    type Attack = fn(usize, &[f32], &mut Vec<Vec<f32>>, &mut ChaCha8Rng) -> Option<Vec<f32>>;
+    let attacks: [(&str, Attack); 8] = [
+        ("nothing", |_, _, _, _| None),
+        ("zeros", |_, gradient, _, _| Some(vec![0.0; gradient.len()])),
+        ("noise", |_, _, _, rng| Some(vector(rng))),
+        ("noise, loud", |_, _, _, rng| Some(vector(rng).into_iter().map(|value| 1e4 * value).collect())),
+        ("the opposite, loud", |_, gradient, _, _| Some(gradient.iter().map(|value| -3.0 * value).collect())),
+        ("the first answer again", |_, gradient, kept, _| {
+            kept.push(gradient.to_vec());
+            kept.first().cloned()
+        }),
+        ("the first answer and a little noise", |_, gradient, kept, rng| {
+            kept.push(gradient.to_vec());
+            Some(kept[0].iter().map(|value| value + 0.5 * normal(rng)).collect())
+        }),
+        ("ten answers in turn", |round, gradient, kept, _| {
+            if kept.len() < 10 {
+                kept.push(gradient.to_vec());
+            }
+            Some(kept[round % kept.len()].clone())
+        }),
+    ];
+    for (name, attack) in attacks {
+        let mut kept = Vec::new();
+        let measurement = World::new(4).run(|round, node, gradient, rng| {
+            if node == CHEAT { attack(round, &gradient, &mut kept, rng) } else { Some(gradient) }
+        });
+        let gained = odds(&measurement, 4)[CHEAT] / honest;
+        assert!(gained < 1.05, "{name}: {gained}");
+    }
+}
+
+#[test]
+fn two_names_have_the_odds_of_one() {
+    let honest = odds(&World::new(5).run(|_, _, gradient, _| Some(gradient)), 4)[6];
+    for noise in [0.0, 0.2, 0.5] {
+        let mut twin: Vec<f32> = Vec::new();
+        let measurement = World::new(5).run(|_, node, gradient, rng| {
+            if node == 6 {
+                twin = gradient.clone();
+            }
+            Some(match node {
+                7 => twin.iter().map(|value| value + noise * 5.0 * normal(rng)).collect(),
+                _ => gradient,
+            })
+        });
+        assert_eq!(measurement.twins().pairs().collect::<Vec<_>>(), [(6, 7)], "noise {noise}");
+        let found = odds(&measurement, 4);
+        assert!(found[6] + found[7] < 1.1 * honest, "noise {noise}: {} {} {honest}", found[6], found[7]);
+    }
+}
+
+#[test]
+fn a_quarter_that_colludes_does_not_change_the_order_of_the_others() {
+    for (name, fresh) in [("one fixed vector", false), ("a shared fresh vector", true)] {
+        let mut shared: (usize, Vec<f32>) = (usize::MAX, Vec::new());
+        let measurement = World::new(6).run(|round, node, gradient, rng| {
+            if shared.1.is_empty() || fresh && shared.0 != round {
+                shared = (round, vector(rng));
+            }
+            // A little noise each, so that they are neither repeats nor copies.
+            let collude = |value: &f32| value + 0.3 * normal(rng);
+            Some(if node >= 9 { shared.1.iter().map(collude).collect() } else { gradient })
+        });
+        let found = standings(&measurement);
+        assert!(found[..9].is_sorted_by(|a, b| a > b), "{name}: {found:?}");
+        assert!(found[9..].iter().all(|colluder| *colluder < found[8]), "{name}: {found:?}");
+    }
+}
+
+#[test]
+fn honest_nodes_are_not_taken_for_twins_or_repeats() {
+    // Precise nodes, whose answers are much alike, and a disturbance that all have in common in a round.
+    let mut world = World::new(7);
+    let mut measurement = ReferenceMeasurement::new(200.0);
+    let (mut repeats, rounds) = (0, 400);
+    for _ in 0..rounds {
+        let common = vector(&mut world.rng);
+        let gradients: Vec<Vec<f32>> = (0..NODES)
+            .map(|node| {
+                let own = world.gradient(0.3 + 0.1 * node as f32);
+                own.iter().zip(&common).map(|(a, b)| a + 0.3 * b).collect()
+            })
+            .collect();
+        let answers: Vec<ReferenceAnswer<'_>> = gradients
+            .iter()
+            .enumerate()
+            .map(|(node, gradient)| ReferenceAnswer { node, gradient: Some(gradient) })
+            .collect();
+        repeats += measurement.measure(&answers).unwrap().repeated.len();
+        assert_eq!(measurement.twins().pairs().count(), 0);
+    }
+    assert_eq!(repeats, 0);
+}
+
+#[test]
+fn whoever_is_alone_earns_nothing() {
+    let mut world = World::new(8);
+    let mut measurement = ReferenceMeasurement::new(200.0);
+    for _ in 0..20 {
+        let gradient = world.gradient(0.1);
+        let found = measurement.measure(&[ReferenceAnswer { node: 0, gradient: Some(&gradient) }]).unwrap();
+        assert!(found.contributions.iter().all(|value| *value == 0.0), "{found:?}");
+    }
+    assert_eq!(measurement.standing(0).value, 0.0);
+}
+
+#[test]
+fn other_reference_weights_change_no_standing() {
+    let mut world = World::new(9);
+    let mut measurement = world.run(|_, _, gradient, _| Some(gradient));
+    let before = standings(&measurement);
+    measurement.change_reference();
+    assert_eq!(standings(&measurement), before);
+    // At the new weights gradients have another mean.
+    world.mean = vector(&mut world.rng);
+    for _ in 0..100 {
+        let gradients: Vec<Vec<f32>> = (0..NODES).map(|node| world.gradient(2.0 + 0.5 * node as f32)).collect();
+        let answers: Vec<ReferenceAnswer<'_>> = gradients
+            .iter()
+            .enumerate()
+            .map(|(node, gradient)| ReferenceAnswer { node, gradient: Some(gradient) })
+            .collect();
+        measurement.measure(&answers).unwrap();
+    }
+    for (before, after) in before.into_iter().zip(standings(&measurement)) {
+        assert!((before / after - 1.0).abs() < 0.1, "{before} {after}");
+    }
+}
+
+#[test]
+fn answers_of_another_length_or_not_finite_are_named_and_change_nothing() {
+    let mut measurement = ReferenceMeasurement::new(200.0);
+    let (a, b) = ([1.0f32, 2.0], [1.0f32]);
+    let answers = |second| {
+        [ReferenceAnswer { node: 0, gradient: Some(&a[..]) }, ReferenceAnswer { node: 1, gradient: Some(second) }]
+    };
+    let error = measurement.measure(&answers(&b[..])).unwrap_err();
+    assert_eq!(error.to_string(), "answers[1] has 1 values, expected 2");
+    let error = measurement.measure(&answers(&[f32::NAN, 1.0][..])).unwrap_err();
+    assert_eq!(error.to_string(), "answers[1] is not finite");
+    assert_eq!(measurement, ReferenceMeasurement::new(200.0));
+}

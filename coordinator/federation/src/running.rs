@@ -1,0 +1,188 @@
+//! The policy `continuous`: everybody is measured in every round, and some are drawn by what is known so far.
+
+use evenhand_fairness::reference::{ReferenceAnswer, ReferenceMeasurement};
+use evenhand_fairness::{
+    Sampler, sampling_probabilities, shrunk_standings, temperature_for_worst_wait,
+};
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
+
+use crate::collected::CollectedRound;
+use crate::config::Rules;
+use crate::draw::Draw;
+use crate::evaluation::CreditedContributions;
+use crate::guard::ModelGuard;
+use crate::index::NodeIndex;
+use crate::input::Tick;
+use crate::measuring::MeasureResponse;
+use crate::member::Member;
+use crate::phase::Assessment;
+use crate::roster::Roster;
+use crate::round::RoundStage;
+use crate::stop_test::StopTest;
+
+/// Rounds of contributions by which the stop rule reports whether standings are settled.
+const TESTED_ROUNDS_MAX: usize = 512;
+
+/// The phase of the policy `continuous`: it has no other.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Running {
+    pub(crate) stage: RoundStage,
+    /// β of the open round, or of the last one.
+    temperature: f64,
+    sampler: Sampler,
+    /// By index: ϱ of the open round, or of the last one.
+    pub(crate) probabilities: Vec<f64>,
+    pub(crate) reference: ReferenceMeasurement,
+    /// Seed of the reference weights, and rounds since it was drawn.
+    seed: u64,
+    seed_rounds: u32,
+    pub(crate) test: StopTest,
+    pub(crate) guard: ModelGuard,
+}
+
+impl Running {
+    pub(crate) fn new(rules: &Rules, until: Tick) -> Self {
+        Self {
+            stage: RoundStage::Resting { until },
+            temperature: 1.0,
+            sampler: Sampler::new(rules.exploiting.sampler),
+            probabilities: Vec::new(),
+            reference: ReferenceMeasurement::new(rules.continuous.memory_rounds.into()),
+            seed: 0,
+            seed_rounds: 0,
+            test: StopTest::default(),
+            guard: ModelGuard::default(),
+        }
+    }
+
+    /// A copy whose stage is to be replaced: the answers of an open round are not copied.
+    pub(crate) fn clone_without_round(&self) -> Self {
+        Self {
+            stage: RoundStage::Resting { until: Tick::default() },
+            temperature: self.temperature,
+            sampler: self.sampler.clone(),
+            probabilities: self.probabilities.clone(),
+            reference: self.reference.clone(),
+            seed: self.seed,
+            seed_rounds: self.seed_rounds,
+            test: self.test.clone(),
+            guard: self.guard.clone(),
+        }
+    }
+
+    /// Draws k nodes by their standing, and asks everybody present for a reference gradient.
+    pub(crate) fn draw(
+        &mut self,
+        round: u32,
+        roster: &mut Roster,
+        rules: &Rules,
+        rng: &mut ChaCha8Rng,
+    ) -> Draw {
+        if self.seed_rounds.is_multiple_of(rules.continuous.reference_rounds) {
+            self.seed = rng.random();
+            self.seed_rounds = 0;
+            self.reference.change_reference();
+        }
+        self.seed_rounds += 1;
+        self.set_odds(roster, rules);
+        let k = rules.exploiting.k as usize;
+        let draw = Draw::measured(round, roster, &self.probabilities, k, &mut self.sampler, self.seed, rng);
+        self.test.choose(draw.asked(), rules, rng);
+        draw
+    }
+
+    /// ϱ of everybody who can be drawn: by standings shrunk by their errors, at the temperature that keeps the promised wait.
+    /// Twins share the odds of one.
+    fn set_odds(&mut self, roster: &Roster, rules: &Rules) {
+        let members = roster.members();
+        let can_be_drawn = |node: &usize| {
+            members.get(*node).is_some_and(|member| !member.is_removed() && !member.standing.is_entering())
+        };
+        let groups = self.reference.twins().groups(members.len()).into_iter();
+        let groups = groups.map(|group| group.into_iter().filter(can_be_drawn).collect::<Vec<usize>>());
+        let groups: Vec<Vec<usize>> = groups.filter(|group| !group.is_empty()).collect();
+        self.probabilities = vec![0.0; members.len()];
+        if groups.is_empty() {
+            return;
+        }
+        let best = |group: &Vec<usize>| {
+            let known = group.iter().map(|node| self.reference.standing(*node));
+            known.max_by(|a, b| a.value.total_cmp(&b.value)).unwrap_or_default()
+        };
+        let (standings, errors): (Vec<f64>, Vec<f64>) =
+            groups.iter().map(best).map(|standing| (standing.value, standing.standard_error)).unzip();
+        let shrunk = shrunk_standings(&standings, &errors);
+        let k = rules.exploiting.k;
+        let wait = rules.continuous.worst_wait(groups.len(), k);
+        // Out of reach are only wishes that the rules refuse, and standings that are not finite.
+        self.temperature = temperature_for_worst_wait(&shrunk, k as usize, wait).unwrap_or(f64::MAX);
+        for (group, probability) in groups.iter().zip(sampling_probabilities(&shrunk, self.temperature)) {
+            for node in group {
+                self.probabilities[*node] = probability / group.len() as f64;
+            }
+        }
+    }
+
+    /// Credits what reference gradients have shown, and reports whether standings are settled.
+    pub(crate) fn assess(
+        &mut self,
+        round: &mut CollectedRound,
+        roster: &mut Roster,
+        rules: &Rules,
+    ) -> Assessment {
+        let unmeasured = self.measure(round, roster);
+        let credited = match &unmeasured {
+            Ok(credited) => credited.clone(),
+            Err(_) => CreditedContributions::default(),
+        };
+        let mut verdict = None;
+        if !credited.is_empty() {
+            self.test.history.push(round.draw.round(), credited.row(roster.members().len()));
+            self.test.history.keep_last(TESTED_ROUNDS_MAX);
+            verdict = Some(self.test.judge(roster, rules, self.temperature));
+        }
+        Assessment {
+            credited,
+            untested: verdict.as_ref().map_or(Vec::new(), |verdict| self.test.left_out(verdict)),
+            verdict,
+            temperature: self.temperature,
+            probabilities: self.probabilities.clone(),
+            unmeasured: unmeasured.err(),
+        }
+    }
+
+    fn measure(
+        &mut self,
+        round: &mut CollectedRound,
+        roster: &mut Roster,
+    ) -> Result<CreditedContributions, String> {
+        round.withhold();
+        let nodes: Vec<NodeIndex> = round.measured_nodes().to_vec();
+        let answers: Vec<ReferenceAnswer<'_>> = nodes
+            .iter()
+            .map(|node| ReferenceAnswer { node: node.get(), gradient: round.gradient(*node) })
+            .collect();
+        let found = self.reference.measure(&answers).map_err(|error| error.to_string())?;
+        for node in &found.repeated {
+            round.set_measure_response(NodeIndex(*node), MeasureResponse::Repeated);
+        }
+        for node in &nodes {
+            let known = self.reference.standing(node.get());
+            roster.member_mut(*node).standing.set(known.value, known.standard_error, known.rounds);
+        }
+        Ok(CreditedContributions::exact(nodes.into_iter().zip(found.contributions)))
+    }
+
+    /// Whether the parts can belong to so many members and a model of so many parameters.
+    pub(crate) fn is_sound(&self, members: usize, sketch: usize) -> bool {
+        self.probabilities.len() <= members && self.reference.fits(sketch, members)
+    }
+
+    /// Nodes that were found to answer alike, in groups of two and more.
+    pub(crate) fn twins<'a>(&'a self, members: &'a [Member]) -> impl Iterator<Item = Vec<&'a Member>> {
+        let groups = self.reference.twins().groups(members.len()).into_iter().filter(|group| group.len() > 1);
+        groups.map(|group| group.into_iter().filter_map(|node| members.get(node)).collect())
+    }
+}
