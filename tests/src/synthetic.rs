@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use evenhand_coordinator::view::FederationView;
 use evenhand_fairness::{StopReason, StopVerdict};
 use evenhand_federation::{
-    ClosedRound, Federation, FederationConfig, InitialModel, NodeResponse, NodeRound, Rules, Tick,
+    ClosedRound, Federation, FederationConfig, InitialModel, MeasureResponse, NodeResponse, NodeRound, Rules,
+    Tick,
 };
 use evenhand_link::Traffic;
 use evenhand_protocol::identity::{Digest, FederationId, NodeId};
@@ -114,6 +115,7 @@ fn record(all: &mut [SyntheticNode], round: u32, exploring: u32, rng: &mut Lehme
             BTreeMap::new()
         };
         nodes.push(NodeRound {
+            measured: MeasureResponse::NotAsked,
             node: node.id.clone(),
             why: match (away, measuring, asked) {
                 (true, _, _) => Why::Absent,
@@ -150,6 +152,7 @@ fn record(all: &mut [SyntheticNode], round: u32, exploring: u32, rng: &mut Lehme
         false => Some(0.2 + 0.7 * rng.unit()),
     };
     ClosedRound {
+        intervention: None,
         round,
         phase: if measuring { Phase::Exploring } else { Phase::Exploiting },
         opened: Tick(1_790_000_000_000 + u64::from(round) * 60_000),

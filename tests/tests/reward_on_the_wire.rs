@@ -80,7 +80,7 @@ async fn only_drawn_nodes_are_sent_the_latest_model() {
             Order::Graph { onnx, .. } => {
                 assert_eq!(onnx[..], fleet.initial_model.onnx[..], "initial weights only")
             }
-            Order::Resend(_) | Order::Refused { .. } => {}
+            Order::Measure(_) | Order::Resend(_) | Order::Refused { .. } => {}
         }
     }
     let exploited: Vec<(&u32, &Round)> = rounds.iter().filter(|(_, round)| round.exploiting).collect();

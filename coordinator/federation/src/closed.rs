@@ -106,7 +106,11 @@ impl RoundEvidence {
     pub fn received(&self) -> ReceivedRound {
         let round = self.round.round;
         ReceivedRound {
-            updates: self.updates.iter().map(|(node, accepted)| (*node, accepted.to_message(round))).collect(),
+            updates: self
+                .updates
+                .iter()
+                .map(|(node, accepted)| (*node, accepted.to_message(round)))
+                .collect(),
             measurements: self
                 .measurements
                 .iter()

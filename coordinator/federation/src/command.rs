@@ -76,7 +76,7 @@ impl Federation {
             }
             Command::Pause => self.paused = true,
             Command::Resume => self.paused = false,
-            Command::Finish => self.phase = FederationPhase::Finished(Finished),
+            Command::Finish => self.phase = FederationPhase::Finished(Finished::default()),
             Command::Remove(node) => self.remove(&node),
         }
         out.state_changed();

@@ -112,7 +112,9 @@ impl ModelGuard {
             return None;
         }
         let model = self.good.clone().unwrap_or_else(|| before.clone());
-        model.is_finite().then_some(GuardedModel { model, intervention: Some(Intervention::Restored { share }) })
+        model
+            .is_finite()
+            .then_some(GuardedModel { model, intervention: Some(Intervention::Restored { share }) })
     }
 }
 
@@ -163,7 +165,10 @@ mod tests {
     fn a_lost_model_is_taken_back_and_steps_become_shorter() {
         let mut guard = calm();
         let seen = guard.review(&weights(500.0), weights(900.0), Some(11.0), 4, 4).unwrap();
-        assert_eq!((seen.model, seen.intervention), (weights(9.0), Some(Intervention::Restored { share: 0.5 })));
+        assert_eq!(
+            (seen.model, seen.intervention),
+            (weights(9.0), Some(Intervention::Restored { share: 0.5 }))
+        );
         let seen = guard.review(&weights(9.0), weights(10.0), Some(1.0), 4, 4).unwrap();
         assert_eq!(seen.model, weights(9.5));
     }

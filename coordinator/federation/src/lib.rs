@@ -1,7 +1,9 @@
 //! The federation as a state machine: no I/O, no clock.
 //!
 //! ```text
-//! Enrolling ──► Exploring ──► Exploiting ──► Finished
+//! Enrolling ──► Running ──────────────────────► Finished     policy "continuous"
+//!     │
+//!     └───────► Exploring ──► Exploiting ──► Finished         policy "paper"
 //!                   ▲             │
 //!                   └─────────────┘  by command, or because contributions have drifted
 //! ```
@@ -12,7 +14,7 @@
 //! ```text
 //! CollectedRound { arrivals, responses }      the answers, each update within the limits
 //!   → evaluate  → Evaluation                  contributions; a utility's state lives in Measurement
-//!   → aggregate → ModelState                  θ_t, by the Strategy
+//!   → aggregate → ModelState                  θ_t, by the Strategy, past the guard
 //!   → assess    → Assessment                  the phase: what enters standings, the stop rule
 //!   → ClosedRound                             recorded, shown, audited
 //! ```
@@ -23,15 +25,15 @@
 //!
 //! # Example
 //!
-//! A driver in memory: nodes that answer every task with the same update.
+//! A driver in memory: nodes that answer every task and every request for a reference gradient alike.
 //!
 //! ```
 //! use std::sync::Arc;
 //!
 //! use evenhand_federation::{Effect, Federation, FederationConfig, InitialModel, Input, OrderPayload, Rules, Tick};
-//! use evenhand_protocol::codec::EncodedUpdate;
+//! use evenhand_protocol::codec::{Bf16, EncodedUpdate};
 //! use evenhand_protocol::identity::{Digest, NodeId};
-//! use evenhand_protocol::message::{Answer, Birth, Life, Phase, Status, Update};
+//! use evenhand_protocol::message::{Answer, Birth, Life, Measured, Phase, Status, Update};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let mut config = FederationConfig::default();
@@ -50,11 +52,19 @@
 //! }
 //! while let Some(input) = inputs.pop() {
 //!     for effect in federation.step(Tick(0), input) {
-//!         let Effect::Publish { node, payload: OrderPayload::Train(task) } = effect else { continue };
-//!         let vector = EncodedUpdate::F32(vec![1.0, 0.5]);
-//!         let update =
-//!             Update { round: task.round(), samples: 1, loss: 0.1, online_loss: 0.0, online_samples: 0, vector };
-//!         inputs.push(Input::Answer { node, answer: Answer::Update(update) });
+//!         let Effect::Publish { node, payload } = effect else { continue };
+//!         let answer = match payload {
+//!             OrderPayload::Train(task) => {
+//!                 let (round, vector) = (task.round(), EncodedUpdate::F32(vec![1.0, 0.5]));
+//!                 Answer::Update(Update { round, samples: 1, loss: 0.1, online_loss: 0.0, online_samples: 0, vector })
+//!             }
+//!             OrderPayload::Measure(request) => {
+//!                 let vector = Bf16::encode(&[1.0, 0.5]);
+//!                 Answer::Measured(Measured { round: request.round, samples: 1, vector })
+//!             }
+//!             _ => continue,
+//!         };
+//!         inputs.push(Input::Answer { node, answer });
 //!     }
 //! }
 //! assert_eq!((federation.round(), federation.phase()), (5, Phase::Finished));

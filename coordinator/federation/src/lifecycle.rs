@@ -295,11 +295,8 @@ impl Federation {
 
     /// Goes on in this phase, over to exploiting, or ends after the last round.
     fn enter_next_phase(&mut self, verdict: Option<StopVerdict>, until: Tick) {
-        let phase = std::mem::replace(&mut self.phase, FederationPhase::Finished(Finished));
-        if self.rules.federation.ends_with(self.round) {
-            return;
-        }
-        self.phase = match phase {
+        let phase = std::mem::replace(&mut self.phase, FederationPhase::Finished(Finished::default()));
+        let next = match phase {
             FederationPhase::Exploring(exploring) if exploring.is_over(verdict.as_ref(), &self.rules) => {
                 FederationPhase::Exploiting(exploring.settle(verdict, &self.roster, &self.rules, until))
             }
@@ -309,6 +306,11 @@ impl Federation {
                 }
                 phase
             }
+        };
+        self.phase = if self.rules.federation.ends_with(self.round) {
+            FederationPhase::Finished(Finished { resume: Some(Box::new(next)) })
+        } else {
+            next
         };
     }
 }

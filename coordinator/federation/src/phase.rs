@@ -88,7 +88,10 @@ impl FederationPhase {
             Self::Exploring(exploring) => vec![&mut exploring.test.history],
             Self::Exploiting(exploiting) => exploiting.drift.histories_mut().into(),
             Self::Running(running) => vec![&mut running.test.history],
-            Self::Enrolling(_) | Self::Finished(_) | Self::Failed(_) => Vec::new(),
+            Self::Finished(finished) => {
+                finished.resume.as_mut().map_or_else(Vec::new, |resume| resume.histories_mut())
+            }
+            Self::Enrolling(_) | Self::Failed(_) => Vec::new(),
         }
     }
 
@@ -96,6 +99,9 @@ impl FederationPhase {
     pub(crate) fn is_sound(&mut self, members: usize, sketch: usize) -> Result<(), &'static str> {
         if !self.histories_mut().into_iter().all(|history| history.is_sound(members)) {
             return Err("contributions of nodes that are not enrolled, or none");
+        }
+        if let Self::Finished(Finished { resume: Some(resume) }) = self {
+            return resume.is_sound(members, sketch);
         }
         let (tested, probabilities): (&[NodeIndex], usize) = match self {
             Self::Exploring(exploring) => (&exploring.test.tested, 0),

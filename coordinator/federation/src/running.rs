@@ -1,9 +1,7 @@
 //! The policy `continuous`: everybody is measured in every round, and some are drawn by what is known so far.
 
 use evenhand_fairness::reference::{ReferenceAnswer, ReferenceMeasurement};
-use evenhand_fairness::{
-    Sampler, sampling_probabilities, shrunk_standings, temperature_for_worst_wait,
-};
+use evenhand_fairness::{Sampler, sampling_probabilities, shrunk_standings, temperature_for_worst_wait};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
@@ -16,7 +14,6 @@ use crate::guard::ModelGuard;
 use crate::index::NodeIndex;
 use crate::input::Tick;
 use crate::measuring::MeasureResponse;
-use crate::member::Member;
 use crate::phase::Assessment;
 use crate::roster::Roster;
 use crate::round::RoundStage;
@@ -178,11 +175,5 @@ impl Running {
     /// Whether the parts can belong to so many members and a model of so many parameters.
     pub(crate) fn is_sound(&self, members: usize, sketch: usize) -> bool {
         self.probabilities.len() <= members && self.reference.fits(sketch, members)
-    }
-
-    /// Nodes that were found to answer alike, in groups of two and more.
-    pub(crate) fn twins<'a>(&'a self, members: &'a [Member]) -> impl Iterator<Item = Vec<&'a Member>> {
-        let groups = self.reference.twins().groups(members.len()).into_iter().filter(|group| group.len() > 1);
-        groups.map(|group| group.into_iter().filter_map(|node| members.get(node)).collect())
     }
 }

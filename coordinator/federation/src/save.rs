@@ -124,7 +124,8 @@ impl SavedFederation {
         self.round + u32::from(self.phase.round().is_none())
     }
 
-    /// Changes the rules of a federation that is not running: see [`Rules::amended`]. Under another token no node is online
+    /// Changes the rules of a federation that is not running: see [`Rules::amended`]. One that was finished goes on if more
+    /// rounds are wanted. Under another token no node is online
     /// before it has shown it; everybody has a round's time for that.
     pub fn amend(&mut self, rules: Rules) {
         let (token, before) = (&rules.admission.token_sha256, &self.rules.admission.token_sha256);
@@ -135,6 +136,12 @@ impl SavedFederation {
                 // Shortened when the link is up.
                 *until = Tick(u64::MAX);
             }
+        }
+        if let FederationPhase::Finished(finished) = &mut self.phase
+            && !rules.federation.ends_with(self.round)
+            && let Some(resumed) = finished.resume.take()
+        {
+            self.phase = *resumed;
         }
         self.rules = rules;
     }
@@ -174,10 +181,8 @@ impl SavedFederation {
         if *self.measurement.config() != self.rules.contribution {
             return Err("a measurement by other rules");
         }
-        let sketch = sketch_dimension(
-            self.model.dimension(),
-            self.rules.continuous.sketch_dimension as usize,
-        );
+        let sketch =
+            sketch_dimension(self.model.dimension(), self.rules.continuous.sketch_dimension as usize);
         self.phase.is_sound(members, sketch)
     }
 }

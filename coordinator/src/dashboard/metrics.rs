@@ -7,14 +7,14 @@ use evenhand_protocol::message::Phase;
 use crate::view::{FederationView, NodeRow};
 
 const PHASES: [Phase; 7] = [
-        Phase::Enrolling,
-        Phase::Exploring,
-        Phase::Exploiting,
-        Phase::Running,
-        Phase::Paused,
-        Phase::Finished,
-        Phase::Failed,
-    ];
+    Phase::Enrolling,
+    Phase::Exploring,
+    Phase::Exploiting,
+    Phase::Running,
+    Phase::Paused,
+    Phase::Finished,
+    Phase::Failed,
+];
 
 /// All metrics; `subscribers` is the number of open event streams.
 pub(super) fn text(view: &FederationView, subscribers: usize) -> String {

@@ -181,8 +181,8 @@ fn later_rounds_are_recomputed_without_old_updates() {
     let folder = history(8);
     let store = Store::open(folder.path()).unwrap();
     let log = store.log().unwrap();
-    assert!(log.updates(16).unwrap().is_none());
-    assert!(log.updates(17).unwrap().is_some());
+    assert!(log.received(16).unwrap().is_none());
+    assert!(log.received(17).unwrap().is_some());
     assert_eq!(log.records().unwrap().count(), 30, "records are not deleted");
     let audit = store.audit().unwrap();
     assert_eq!((audit.chained, audit.recomputed, audit.difference), (16, 14, None));
@@ -233,7 +233,7 @@ fn keep_rounds_can_change_between_runs() {
         }
         if after > 0 {
             let log = Store::open(folder.path()).unwrap().log().unwrap();
-            assert!(log.updates(30 - 2 * after).unwrap().is_none(), "at most twice as many are stored");
+            assert!(log.received(30 - 2 * after).unwrap().is_none(), "at most twice as many are stored");
         }
     }
 }

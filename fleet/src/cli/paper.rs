@@ -150,8 +150,7 @@ fn present(args: &PaperArgs) -> Result<(Vec<Dataset>, Vec<String>), FleetError> 
     let (mut there, mut left_out) = (Vec::new(), Vec::new());
     for &dataset in Dataset::value_variants().iter().filter(|&&one| one != Dataset::Synthetic) {
         let TrialArgs { as_published, seed, .. } = args.trials;
-        let wanted =
-            Setup::published(dataset, Corruption::FeatureNoise, Variant::Paper, as_published, seed);
+        let wanted = Setup::published(dataset, Corruption::FeatureNoise, Variant::Paper, as_published, seed);
         let least = DataRequest { as_published, seed, samples_max: 1, owners_max: wanted.nodes };
         match data::load(dataset, folder.as_deref(), &least) {
             Ok(SamplePool { owners: Some(owners), .. }) if owners.len() < wanted.nodes => {

@@ -161,9 +161,7 @@ fn a_failed_federation_leaves_the_other_trials_alone() {
     let run: &RunTrial<'_> = &|setup, _, _, _| {
         ran.fetch_add(1, Ordering::Relaxed);
         match (setup.variant, setup.seed) {
-            (Variant::Paper, 2) => {
-                Err(SimulationError::Failed(FailureCause::Diverged { round: 7 }).into())
-            }
+            (Variant::Paper, 2) => Err(SimulationError::Failed(FailureCause::Diverged { round: 7 }).into()),
             _ => Ok(invented(setup)),
         }
     };

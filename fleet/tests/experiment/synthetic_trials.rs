@@ -56,6 +56,7 @@ pub(crate) fn invented(setup: &Setup) -> TrialResult {
     let score = |round: u32| accuracy * (1.0 - (-f64::from(round) / 25.0).exp());
     TrialResult {
         figures: RunFigures {
+            rho_standing: None,
             rho_loss: rho,
             rho_staleness: rho,
             rho_accuracy: rho.map(|rho| -rho),

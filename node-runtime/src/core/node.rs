@@ -346,12 +346,7 @@ impl Node {
         self.predict(effects);
     }
 
-    fn finish_job(
-        &mut self,
-        job_id: u64,
-        outcome: Result<Trained, Declined>,
-        effects: &mut Vec<NodeEffect>,
-    ) {
+    fn finish_job(&mut self, job_id: u64, outcome: Result<Trained, Declined>, effects: &mut Vec<NodeEffect>) {
         if self.training.as_ref().is_some_and(|training| training.job_id == job_id) {
             self.finish_training(job_id, outcome, effects);
         } else {

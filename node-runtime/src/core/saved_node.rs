@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use super::forecasts::Forecasts;
 use super::graph::GraphState;
+use super::measure::SentMeasurement;
 use super::node::{HeldModel, Node, NodeSettings};
 use super::optimiser::OptimiserState;
-use super::measure::SentMeasurement;
 use super::orders::SentAnswer;
 use crate::window::{DataWindow, WindowSettings};
 

@@ -3,8 +3,8 @@
 use evenhand_protocol::codec::{CodecKind, EncodedUpdate};
 use evenhand_protocol::identity::{Digest, FederationId};
 use evenhand_protocol::message::{
-    Account, Answer, Declined, Life, LossKind, Manifest, Message, Order, Phase, Refusal, Train, UpdateKind,
-    Why,
+    Account, Answer, Declined, Life, LossKind, Manifest, Measure, Message, Order, Phase, Refusal, Train,
+    UpdateKind, Why,
 };
 use evenhand_protocol::tick::Tick;
 use evenhand_protocol::topic::Channel;
@@ -33,7 +33,12 @@ fn settings() -> NodeSettings {
 }
 
 fn info() -> ModelInfo {
-    ModelInfo { digest: GRAPH, parameters: PARAMETERS, input_shape: vec![None, None, Some(5)] }
+    ModelInfo {
+        digest: GRAPH,
+        parameters: PARAMETERS,
+        initial: weights(7).into(),
+        input_shape: vec![None, None, Some(5)],
+    }
 }
 
 fn manifest(round: u32) -> NodeInput {
@@ -112,6 +117,61 @@ fn ready(settings: NodeSettings) -> Node {
         node.step(NOW, input);
     }
     node
+}
+
+fn measure(round: u32) -> NodeInput {
+    NodeInput::Order(Order::Measure(Measure {
+        round,
+        seed: 9,
+        dimension: 64,
+        loss: LossKind::Mse,
+        samples_max: 8,
+        deadline_ms: 1000,
+    }))
+}
+
+#[test]
+fn a_reference_gradient_needs_no_model_and_leaves_the_samples_to_training() {
+    let mut node = ready(settings());
+    let job = jobs(&node.step(NOW, measure(1))).remove(0);
+    assert!(job.weights.iter().all(|weight| weight.abs() == 7.0), "initial weights up to signs: {job:?}");
+    let effects = node.step(NOW, trained(job.id));
+    let [Answer::Measured(measured)] = &answers(&effects)[..] else { panic!("{effects:?}") };
+    assert_eq!((measured.round, measured.samples), (1, 8));
+    assert_eq!(measured.vector.decode(PARAMETERS).unwrap(), [0.0, 1.0, 2.0, 3.0]);
+    // The same samples are trained on when the node is drawn.
+    let training = jobs(&node.step(NOW, order(1))).remove(0);
+    assert_eq!(training.batch, job.batch);
+}
+
+#[test]
+fn a_sample_is_measured_once() {
+    let mut node = ready(settings());
+    let job = jobs(&node.step(NOW, measure(1))).remove(0);
+    let first = answers(&node.step(NOW, trained(job.id)));
+    // Asked again, it repeats its answer, also after a restart.
+    assert_eq!(answers(&node.step(NOW, measure(1))), first);
+    let mut restarted = Node::restore(node.settings.clone(), 2, node.save());
+    let repeated = restarted.step(NOW, NodeInput::Connected);
+    assert_eq!(answers(&repeated), first);
+    // In the next round there is nothing new.
+    let effects = node.step(NOW, measure(2));
+    assert_eq!(answers(&effects), [Answer::Unmeasured { round: 2, reason: Declined::NoData }]);
+    node.step(NOW, readings(20..23));
+    let job = jobs(&node.step(NOW, measure(3))).remove(0);
+    assert_eq!(job.batch.samples(), 3);
+}
+
+#[test]
+fn measuring_and_training_go_on_side_by_side() {
+    let mut node = ready(settings());
+    let measuring = jobs(&node.step(NOW, measure(1))).remove(0);
+    let training = jobs(&node.step(NOW, order(1))).remove(0);
+    assert_ne!(measuring.id, training.id);
+    let update = answers(&node.step(NOW, trained(training.id)));
+    assert!(matches!(&update[..], [Answer::Update(_)]), "{update:?}");
+    let measured = answers(&node.step(NOW, trained(measuring.id)));
+    assert!(matches!(&measured[..], [Answer::Measured(_)]), "{measured:?}");
 }
 
 #[test]
@@ -490,6 +550,7 @@ proptest! {
                 let round = match &answer {
                     Answer::Update(update) => update.round,
                     Answer::Decline { round, .. } | Answer::NeedWeights { round } => *round,
+                    Answer::Measured(_) | Answer::Unmeasured { .. } => unreachable!("nobody asked for it"),
                     Answer::NeedGraph(_) | Answer::Resend(_) => continue,
                 };
                 prop_assert!(asked.contains(&round), "an answer only for a round that was asked for");

@@ -28,7 +28,14 @@ pub struct RowsWindow {
 impl RowsWindow {
     /// No rows yet.
     pub fn new(settings: RowsConfig) -> Self {
-        Self { settings, rows: VecDeque::new(), newest: 0, used: 0, measured: 0, counts: ReadingCounts::default() }
+        Self {
+            settings,
+            rows: VecDeque::new(),
+            newest: 0,
+            used: 0,
+            measured: 0,
+            counts: ReadingCounts::default(),
+        }
     }
 
     /// Adds one row, or counts it as refused.

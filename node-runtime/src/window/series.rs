@@ -230,7 +230,13 @@ impl SeriesWindow {
             return self.batch(samples_max);
         }
         let old = self.ends().filter(|end| self.step_name(*end) <= self.used).collect();
-        self.samples_at(&choose(&self.ends_since(self.used, samples_max), old, samples_max, share, generator)?)
+        self.samples_at(&choose(
+            &self.ends_since(self.used, samples_max),
+            old,
+            samples_max,
+            share,
+            generator,
+        )?)
     }
 
     /// Ends of the samples: for each, the number of steps in memory up to its target.

@@ -4,8 +4,8 @@ use evenhand_protocol::chunk::TransferId;
 use evenhand_protocol::codec::{Bf16, CodecKind, EncodedUpdate, ErrorFeedback, encode};
 use evenhand_protocol::identity::{Digest, FederationId};
 use evenhand_protocol::message::{
-    Account, Answer, Birth, Declined, Life, LossKind, Manifest, Measure, Measured, Message, MissingChunks, Order, Phase,
-    Refusal, Status, Train, Update, UpdateKind, Why,
+    Account, Answer, Birth, Declined, Life, LossKind, Manifest, Measure, Measured, Message, MissingChunks,
+    Order, Phase, Refusal, Status, Train, Update, UpdateKind, Why,
 };
 use proptest::collection::vec;
 use proptest::option;

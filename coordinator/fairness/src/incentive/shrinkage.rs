@@ -29,7 +29,8 @@ pub fn shrunk_standings(standings: &[f64], errors: &[f64]) -> Vec<f64> {
     let precision = |error: f64| 1.0 / (signal + error * error);
     let total: f64 = errors.iter().map(|error| precision(*error)).sum();
     let centre = if total.is_finite() {
-        standings.iter().zip(errors).map(|(standing, error)| standing * precision(*error)).sum::<f64>() / total
+        standings.iter().zip(errors).map(|(standing, error)| standing * precision(*error)).sum::<f64>()
+            / total
     } else {
         mean
     };

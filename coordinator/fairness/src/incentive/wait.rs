@@ -25,7 +25,11 @@ use crate::FairnessError;
 /// assert!((1.0 / odds[0] - 12.0).abs() < 1e-6);
 /// # Ok::<(), evenhand_fairness::FairnessError>(())
 /// ```
-pub fn temperature_for_worst_wait(standings: &[f64], k: usize, worst_wait: f64) -> Result<f64, FairnessError> {
+pub fn temperature_for_worst_wait(
+    standings: &[f64],
+    k: usize,
+    worst_wait: f64,
+) -> Result<f64, FairnessError> {
     if standings.is_empty() {
         return Err(FairnessError::Empty { field: "standings" });
     }

@@ -62,7 +62,9 @@ impl Direction {
         let processor = Arch::new();
         let along = nodes
             .par_iter()
-            .map(|node| if node.sum().is_empty() { 0.0 } else { processor.dispatch(Dot(&values, node.sum())) })
+            .map(
+                |node| if node.sum().is_empty() { 0.0 } else { processor.dispatch(Dot(&values, node.sum())) },
+            )
             .collect();
         let square = values.iter().map(|value| value * value).sum();
         Self { values, weights, along, squares, square }
@@ -110,7 +112,8 @@ impl Direction {
 
 /// qᵢ·min(1, m/‖Aᵢ‖), m the median over the nodes that have answered.
 fn limits(squares: &[f64], shares: &[f64]) -> Vec<f64> {
-    let mut norms: Vec<f64> = squares.iter().filter(|square| **square > 0.0).map(|square| square.sqrt()).collect();
+    let mut norms: Vec<f64> =
+        squares.iter().filter(|square| **square > 0.0).map(|square| square.sqrt()).collect();
     norms.sort_unstable_by(f64::total_cmp);
     let median = norms.get(norms.len().saturating_sub(1) / 2).copied().unwrap_or(0.0);
     let limit = |(square, share): (&f64, &f64)| {

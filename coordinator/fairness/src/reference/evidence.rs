@@ -134,7 +134,8 @@ impl NodeEvidence {
             let square: f64 = wide.iter().map(|value| value * value).sum();
             if self.sum_rounds >= INNOVATION_ROUNDS_MIN && square > 0.0 {
                 let scale = (along / square) as f32;
-                innovation = Some(signature(unit.iter().zip(&self.sum).map(|(value, sum)| value - scale * sum)));
+                innovation =
+                    Some(signature(unit.iter().zip(&self.sum).map(|(value, sum)| value - scale * sum)));
             }
         }
         DirectedAnswer { unit: Some(unit), repeated: false, signature: Some(own), innovation, similarity }

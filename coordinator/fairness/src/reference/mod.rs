@@ -120,7 +120,10 @@ impl ReferenceMeasurement {
         }
         let measure = |(answer, directed): (&ReferenceAnswer<'_>, &evidence::DirectedAnswer)| {
             let evidence = &self.nodes[answer.node];
-            directed.unit.as_ref().map_or(0.0, |unit| direction.agreement(answer.node, evidence, unit) / reliability)
+            directed
+                .unit
+                .as_ref()
+                .map_or(0.0, |unit| direction.agreement(answer.node, evidence, unit) / reliability)
         };
         let contributions: Vec<f64> = answers.par_iter().zip(&directed).map(measure).collect();
         for ((answer, directed), contribution) in answers.iter().zip(&directed).zip(&contributions) {

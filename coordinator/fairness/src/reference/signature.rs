@@ -58,7 +58,8 @@ mod tests {
             let a: Vec<f32> = (0..dimension).map(|_| rng.random_range(-1.0..1.0)).collect();
             let noise: Vec<f32> = (0..dimension).map(|_| rng.random_range(-1.0..1.0)).collect();
             let of = |share: f32| signature(a.iter().zip(&noise).map(|(a, b)| (1.0 - share) * a + share * b));
-            let distances: Vec<u32> = [0.0, 0.01, 0.5, 1.0].iter().map(|share| of(0.0).distance(&of(*share))).collect();
+            let distances: Vec<u32> =
+                [0.0, 0.01, 0.5, 1.0].iter().map(|share| of(0.0).distance(&of(*share))).collect();
             assert_eq!(distances[0], 0);
             assert!(distances[1] <= 8, "{distances:?}");
             // 45 degrees, then a right angle, give or take five standard deviations.

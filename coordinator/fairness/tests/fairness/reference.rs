@@ -68,9 +68,10 @@ fn standings(measurement: &ReferenceMeasurement) -> Vec<f64> {
     (0..NODES).map(|node| measurement.standing(node).value).collect()
 }
 
-/// π of every node, twins sharing the odds of one, as the federation draws.
-fn odds(measurement: &ReferenceMeasurement, k: usize) -> Vec<f64> {
-    let groups = measurement.twins().groups(NODES);
+/// π of every node, twins sharing the odds of one, as the federation draws among those who `belong` to it.
+fn odds_among(measurement: &ReferenceMeasurement, k: usize, belong: fn(usize) -> bool) -> Vec<f64> {
+    let mut groups = measurement.twins().groups(NODES);
+    groups.retain(|group| group.iter().all(|node| belong(*node)));
     let (values, errors): (Vec<f64>, Vec<f64>) = groups
         .iter()
         .map(|group| {
@@ -87,6 +88,10 @@ fn odds(measurement: &ReferenceMeasurement, k: usize) -> Vec<f64> {
         group.iter().for_each(|node| odds[*node] = inclusion / group.len() as f64);
     }
     odds
+}
+
+fn odds(measurement: &ReferenceMeasurement, k: usize) -> Vec<f64> {
+    odds_among(measurement, k, |_| true)
 }
 
 #[test]
@@ -168,7 +173,9 @@ fn nothing_beats_honest_work_with_the_same_data() {
 
 #[test]
 fn two_names_have_the_odds_of_one() {
-    let honest = odds(&World::new(5).run(|_, _, gradient, _| Some(gradient)), 4)[6];
+    // Under one name: node 7 is not there.
+    let alone = World::new(5).run(|_, node, gradient, _| (node != 7).then_some(gradient));
+    let honest = odds_among(&alone, 4, |node| node != 7)[6];
     for noise in [0.0, 0.2, 0.5] {
         let mut twin: Vec<f32> = Vec::new();
         let measurement = World::new(5).run(|_, node, gradient, rng| {
@@ -251,7 +258,8 @@ fn other_reference_weights_change_no_standing() {
     // At the new weights gradients have another mean.
     world.mean = vector(&mut world.rng);
     for _ in 0..100 {
-        let gradients: Vec<Vec<f32>> = (0..NODES).map(|node| world.gradient(2.0 + 0.5 * node as f32)).collect();
+        let gradients: Vec<Vec<f32>> =
+            (0..NODES).map(|node| world.gradient(2.0 + 0.5 * node as f32)).collect();
         let answers: Vec<ReferenceAnswer<'_>> = gradients
             .iter()
             .enumerate()
@@ -269,7 +277,10 @@ fn answers_of_another_length_or_not_finite_are_named_and_change_nothing() {
     let mut measurement = ReferenceMeasurement::new(200.0);
     let (a, b) = ([1.0f32, 2.0], [1.0f32]);
     let answers = |second| {
-        [ReferenceAnswer { node: 0, gradient: Some(&a[..]) }, ReferenceAnswer { node: 1, gradient: Some(second) }]
+        [
+            ReferenceAnswer { node: 0, gradient: Some(&a[..]) },
+            ReferenceAnswer { node: 1, gradient: Some(second) },
+        ]
     };
     let error = measurement.measure(&answers(&b[..])).unwrap_err();
     assert_eq!(error.to_string(), "answers[1] has 1 values, expected 2");

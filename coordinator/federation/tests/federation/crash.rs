@@ -3,7 +3,9 @@
 use evenhand_fairness::{SamplerKind, Utility};
 use evenhand_federation::strategy::{Evenhand, Strategy};
 use evenhand_protocol::message::Phase;
-use evenhand_testkit::federation::crash::{CrashRun, assert_survives_kills, crash_config, founded};
+use evenhand_testkit::federation::crash::{
+    CrashRun, assert_survives_kills, continuous_config, crash_config, founded,
+};
 use evenhand_testkit::federation::scripted::UniformDraws;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -19,6 +21,16 @@ fn killed_between_any_two_effects_it_ends_as_the_undisturbed_run() {
         assert_eq!(calm.log.len(), 24);
         assert!(calm.log.values().any(|closed| closed.round.phase == Phase::Exploiting));
     }
+}
+
+#[test]
+fn measured_in_every_round_it_survives_kills_alike() {
+    let calm = assert_survives_kills(&continuous_config(), evenhand);
+    assert_eq!(calm.log.len(), 30);
+    assert!(calm.log.values().all(|closed| closed.round.phase == Phase::Running));
+    let last = &calm.log[&30].round;
+    assert!(last.nodes[0].standing > last.nodes[4].standing, "{:?}", last.nodes);
+    assert!(last.nodes.iter().all(|node| node.contribution.is_some()));
 }
 
 #[test]

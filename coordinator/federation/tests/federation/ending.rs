@@ -3,7 +3,7 @@
 use evenhand_fairness::utility::DirectionEma;
 use evenhand_fairness::{Measurement, Utility, UtilityState};
 use evenhand_federation::strategy::Evenhand;
-use evenhand_federation::{FailureCause, Federation, SavedFederation};
+use evenhand_federation::{FailureCause, Federation, Input, Rules, SavedFederation};
 use evenhand_protocol::message::{Answer, Phase, Refusal};
 use evenhand_testkit::federation::scripted::{ScriptedFederation, node, small_config, update};
 
@@ -20,6 +20,29 @@ fn it_is_finished_after_its_rounds() {
     world.answers("a", Answer::Update(update(2, 1, &[1.0])));
     assert_eq!(world.refusals, [(node("a"), Refusal::Repeated)]);
     assert_eq!(world.federation().weights().values(), [-1.0]);
+}
+
+#[test]
+fn raising_the_rounds_reopens_a_finished_federation() {
+    let mut rules = small_config(1);
+    rules.federation.rounds = 2;
+    let mut world = ScriptedFederation::with(rules.clone(), 1, &["a"]);
+    world.updates("a", 1, &[1.0]);
+    world.updates("a", 1, &[1.0]);
+    assert_eq!(world.phase(), Phase::Finished);
+    let onnx = world.federation().onnx().clone();
+    let mut saved = SavedFederation::from_bytes(&world.federation().save().to_bytes()).unwrap();
+    saved.amend(Rules::new(rules.clone()).unwrap());
+    assert_eq!(Federation::restore(saved.clone(), onnx.clone()).unwrap().phase(), Phase::Finished);
+    rules.federation.rounds = 0;
+    saved.amend(Rules::new(rules).unwrap());
+    let mut world =
+        ScriptedFederation::driving(Federation::restore(saved, onnx).unwrap(), || Box::new(Evenhand));
+    world.step(Input::LinkRestored);
+    world.comes_online("a", 2);
+    assert_eq!(world.federation().round(), 3);
+    world.updates("a", 1, &[1.0]);
+    assert_eq!(world.closed.last().unwrap().round.round, 3);
 }
 
 #[test]

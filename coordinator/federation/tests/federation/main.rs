@@ -13,5 +13,6 @@ mod presence;
 mod promises;
 mod replay;
 mod round;
+mod running;
 mod save;
 mod weights;

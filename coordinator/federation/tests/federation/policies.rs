@@ -282,7 +282,7 @@ fn the_loudest_does_not_earn_the_best_standing() {
         assert!((told - f64::from(norm)).abs() < 1e-3 * f64::from(norm) && claimed == samples);
         assert!((weight - if samples > 8 { 3.0 / 7.0 } else { 0.2 }).abs() < 1e-12, "{weight}");
         let sent = EncodedUpdate::F32(vec![-0.6 * norm, -0.8 * norm]);
-        assert_eq!(world.last().received()[4].1.vector, sent);
+        assert_eq!(world.last().received().updates[4].1.vector, sent);
     }
 }
 

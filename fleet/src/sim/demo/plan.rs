@@ -174,7 +174,8 @@ impl DemoPlan {
 
     /// A command line that repeats this plan; without the broker's URL, which may carry a password.
     pub fn command(&self) -> String {
-        let FederationConfig { federation, training, continuous, exploring, exploiting, .. } = &self.federation;
+        let FederationConfig { federation, training, continuous, exploring, exploiting, .. } =
+            &self.federation;
         format!(
             "evenhand-fleet demo --nodes {} --rounds {} --policy {} --worst-wait {} --seed {} --transport {} --codec {} --strategy {} --sampler {} \
              --temperature {} --window {} --alpha {} --tested-nodes {} --k {}{}",

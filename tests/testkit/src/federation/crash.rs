@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, VecDeque};
 
 use evenhand_fairness::{Estimator, SamplerKind, Utility};
 use evenhand_federation::{
-    ClosedRound, Effect, Federation, FederationConfig, InitialModel, Input, OrderPayload, RoundEvidence,
-    Rules, SavedFederation, Tick, TrainingTask,
+    ClosedRound, Effect, Federation, FederationConfig, InitialModel, Input, OrderPayload, Policy,
+    RoundEvidence, Rules, SavedFederation, Tick, TrainingTask,
 };
+use evenhand_protocol::codec::Bf16;
 use evenhand_protocol::identity::{Digest, NodeId};
-use evenhand_protocol::message::{Answer, Phase, Status};
+use evenhand_protocol::message::{Answer, Measure, Measured, Phase, Status};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -34,6 +35,15 @@ pub fn crash_config(sampler: SamplerKind) -> FederationConfig {
     rules
 }
 
+/// The same nodes under the policy that measures in every round; the reference changes once.
+pub fn continuous_config() -> FederationConfig {
+    let mut config = crash_config(SamplerKind::Credit);
+    config.federation.policy = Policy::Continuous;
+    config.federation.rounds = 30;
+    config.continuous.reference_rounds = 20;
+    config
+}
+
 /// A node whose update is a function of its name, the round and θ; it answers a round's task
 /// again with the same update.
 pub struct RepeatableNode {
@@ -56,6 +66,16 @@ impl RepeatableNode {
             self.weights.iter().map(|w| 0.1 * (w - target) + rng.random_range(-0.3..0.3)).collect();
         Answer::Update(update(task.round(), 5 + task.round() % 3, &vector))
     }
+}
+
+/// A reference gradient that is a function of the node's name, the round and the seed: a common direction, and noise that
+/// grows with the number in the name.
+pub fn reference_answer(node: &NodeId, request: &Measure) -> Answer {
+    let number = node.as_str().as_bytes()[1] - b'0';
+    let mut rng = ChaCha8Rng::seed_from_u64(request.seed ^ u64::from(request.round) << 8 ^ u64::from(number));
+    let noise = 0.5 + f32::from(number);
+    let values: Vec<f32> = (0..DIM).map(|i| i as f32 + noise * rng.random_range(-1.0..1.0)).collect();
+    Answer::Measured(Measured { round: request.round, samples: 5, vector: Bf16::encode(&values) })
 }
 
 /// Coordinator, disk and wire. The process can be killed between any two effects.
@@ -143,6 +163,10 @@ impl CrashRun {
             Effect::Publish { node, payload: OrderPayload::Train(task) } => {
                 let answering = self.nodes.iter_mut().find(|candidate| candidate.id == node).unwrap();
                 let answer = answering.answer(&task);
+                self.wire.push_back(Input::Answer { node, answer });
+            }
+            Effect::Publish { node, payload: OrderPayload::Measure(request) } => {
+                let answer = reference_answer(&node, &request);
                 self.wire.push_back(Input::Answer { node, answer });
             }
             Effect::Publish { .. } | Effect::Manifest { .. } | Effect::Account { .. } => {}

@@ -1,0 +1,173 @@
+//! The policy that measures in every round.
+
+use evenhand_federation::{FederationConfig, Intervention, MeasureResponse, NodeResponse, Policy};
+use evenhand_protocol::codec::Bf16;
+use evenhand_protocol::message::{Answer, Declined, Measured, Phase, Refusal, Why};
+use evenhand_testkit::federation::scripted::{ScriptedFederation, node, small_config};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+const DIM: usize = 40;
+
+fn config(nodes: u32) -> FederationConfig {
+    let mut config = small_config(nodes);
+    config.federation.policy = Policy::Continuous;
+    config.federation.nodes_max = 12;
+    config
+}
+
+/// A reference gradient: one direction, and noise.
+fn gradient(round: u32, node: u8, noise: f32) -> Vec<f32> {
+    let mut rng = ChaCha8Rng::seed_from_u64(u64::from(round) << 8 | u64::from(node));
+    (0..DIM).map(|_| 1.0 + noise * rng.random_range(-1.0f32..1.0)).collect()
+}
+
+fn measured(round: u32, values: &[f32]) -> Answer {
+    Answer::Measured(Measured { round, samples: 5, vector: Bf16::encode(values) })
+}
+
+/// One round in which the named nodes answer everything they are asked for.
+fn round(world: &mut ScriptedFederation, names: &[(&str, f32)]) {
+    let number = world.federation().round();
+    for (name, noise) in names {
+        world.answers(name, measured(number, &gradient(number, name.as_bytes()[0], *noise)));
+    }
+    let drawn: Vec<String> = drawn(world, number);
+    for name in drawn {
+        world.updates(&name, 5, &[0.01; DIM]);
+    }
+    assert_eq!(world.federation().round(), number + 1, "the round is over");
+}
+
+fn drawn(world: &ScriptedFederation, round: u32) -> Vec<String> {
+    let tasks = world.tasks.iter().filter(|(_, task)| task.round() == round);
+    tasks.map(|(node, _)| node.to_string()).collect()
+}
+
+#[test]
+fn everybody_is_measured_and_only_the_drawn_receive_the_model() {
+    let mut world = ScriptedFederation::with(config(3), DIM, &["a", "b", "c"]);
+    assert_eq!(world.phase(), Phase::Running);
+    assert_eq!((world.measures.len(), world.tasks.len()), (3, 1));
+    for _ in 0..40 {
+        round(&mut world, &[("a", 0.5), ("b", 2.0), ("c", 6.0)]);
+    }
+    let last = &world.last().round;
+    assert_eq!(last.phase, Phase::Running);
+    assert_eq!(last.nodes.iter().filter(|node| node.why == Why::Drawn).count(), 1);
+    assert!(last.nodes.iter().all(|node| node.measured == MeasureResponse::Measured { samples: 5 }));
+    let standings: Vec<f64> = last.nodes.iter().map(|node| node.standing).collect();
+    assert!(standings.is_sorted_by(|a, b| a > b), "{standings:?}");
+    // k = 1 of 3 nodes: three times the wait under equal odds is 9 rounds.
+    assert!(last.nodes.iter().all(|node| node.sampling_probability >= 1.0 / 9.0 - 1e-6), "{last:?}");
+    assert!(last.verdict.is_some(), "the stop rule reports");
+}
+
+#[test]
+fn who_takes_the_model_and_sends_no_update_is_credited_nothing() {
+    let mut world = ScriptedFederation::with(config(3), DIM, &["a", "b", "c"]);
+    for _ in 0..20 {
+        round(&mut world, &[("a", 0.5), ("b", 0.5), ("c", 0.5)]);
+    }
+    let number = world.federation().round();
+    let taker = drawn(&world, number).remove(0);
+    for name in ["a", "b", "c"] {
+        world.answers(name, measured(number, &gradient(number, name.as_bytes()[0], 0.5)));
+    }
+    world.answers(&taker, Answer::Decline { round: number, reason: Declined::TrainingFailed });
+    let closed = world.last().round.clone();
+    let row = closed.nodes.iter().find(|row| row.node == node(&taker)).unwrap();
+    assert_eq!(row.measured, MeasureResponse::Withheld);
+    assert_eq!(row.contribution, Some(0.0));
+    assert!(closed.nodes.iter().filter(|row| row.node != node(&taker)).all(|row| row.contribution > Some(0.3)));
+}
+
+#[test]
+fn a_newcomer_is_measured_before_it_can_be_drawn() {
+    let mut rules = config(3);
+    rules.continuous.newcomer_rounds = 5;
+    let mut world = ScriptedFederation::with(rules, DIM, &["a", "b", "c"]);
+    for _ in 0..10 {
+        round(&mut world, &[("a", 0.5), ("b", 0.5), ("c", 0.5)]);
+    }
+    world.comes_online("d", 1);
+    round(&mut world, &[("a", 0.5), ("b", 0.5), ("c", 0.5)]);
+    let from = world.federation().round();
+    for _ in 0..30 {
+        round(&mut world, &[("a", 0.5), ("b", 0.5), ("c", 0.5), ("d", 0.5)]);
+    }
+    let first = (from..from + 30).find(|number| drawn(&world, *number).contains(&"d".to_owned())).unwrap();
+    assert!((from + 5..from + 20).contains(&first), "drawn first in round {first}, there from {from}");
+}
+
+#[test]
+fn answers_to_requests_that_were_not_made_are_refused() {
+    let mut world = ScriptedFederation::with(config(3), DIM, &["a", "b", "c"]);
+    world.answers("a", measured(1, &[1.0; 3]));
+    world.answers("b", measured(2, &[1.0; DIM]));
+    world.answers("c", measured(1, &[f32::INFINITY; DIM]));
+    let refused: Vec<Refusal> = world.refusals.iter().map(|(_, refusal)| *refusal).collect();
+    assert_eq!(refused, [Refusal::Dimension, Refusal::NotDrawn, Refusal::NotFinite]);
+}
+
+#[test]
+fn a_silent_node_does_not_hold_every_round_to_its_deadline() {
+    let mut world = ScriptedFederation::with(config(3), DIM, &["a", "b", "c"]);
+    let mut late = 0;
+    for _ in 0..20 {
+        let number = world.federation().round();
+        for name in ["a", "b"] {
+            world.answers(name, measured(number, &gradient(number, name.as_bytes()[0], 0.5)));
+        }
+        for name in drawn(&world, number).into_iter().filter(|name| name != "c") {
+            world.updates(&name, 5, &[0.01; DIM]);
+        }
+        if world.federation().round() == number {
+            late += 1;
+            world.wait();
+        }
+    }
+    assert!(late <= 3, "{late} rounds lasted until their deadline");
+    // When it speaks, it is there again.
+    let number = world.federation().round();
+    world.answers("c", Answer::Unmeasured { round: number, reason: Declined::NoData });
+    for name in ["a", "b"] {
+        world.answers(name, measured(number, &gradient(number, name.as_bytes()[0], 0.5)));
+    }
+    for name in drawn(&world, number) {
+        world.updates(&name, 5, &[0.01; DIM]);
+    }
+    let next = world.federation().round();
+    assert!(world.measures.iter().any(|(to, request)| *to == node("c") && request.round == next));
+}
+
+#[test]
+fn a_model_that_gets_lost_is_taken_back() {
+    let mut rules = config(3);
+    rules.admission.norm_max = 1e9;
+    let mut world = ScriptedFederation::with(rules, DIM, &["a", "b", "c"]);
+    for _ in 0..12 {
+        round(&mut world, &[("a", 0.5), ("b", 0.5), ("c", 0.5)]);
+    }
+    let good = world.federation().weights().clone();
+    let number = world.federation().round();
+    for name in ["a", "b", "c"] {
+        world.answers(name, measured(number, &gradient(number, name.as_bytes()[0], 0.5)));
+    }
+    let name = drawn(&world, number).remove(0);
+    let mut update = evenhand_testkit::federation::scripted::update(number, 5, &[1e8; DIM]);
+    update.loss = 1e6;
+    world.answers(&name, Answer::Update(update));
+    let closed = &world.last().round;
+    assert!(matches!(closed.intervention, Some(Intervention::Restored { .. })), "{:?}", closed.intervention);
+    let moved: f32 = world
+        .federation()
+        .weights()
+        .values()
+        .iter()
+        .zip(good.values())
+        .map(|(a, b)| (a - b).abs())
+        .fold(0.0, f32::max);
+    assert!(moved <= 0.01, "{moved}");
+    assert!(matches!(closed.nodes.iter().find(|row| row.node == node(&name)).unwrap().response, NodeResponse::Arrived { .. }));
+}
