@@ -105,7 +105,7 @@ impl ExperimentArgs {
         self.strategy.0.iter().map(|&variant| self.setup(variant)).collect()
     }
 
-    fn setup(&self, variant: Variant) -> Result<Setup, SettingError> {
+    pub(super) fn setup(&self, variant: Variant) -> Result<Setup, SettingError> {
         let Self { dataset, corruption, trials, overrides, .. } = self;
         let base = Setup::published(*dataset, *corruption, variant, trials.as_published, trials.seed);
         let setup = Setup {

@@ -2,6 +2,7 @@
 
 mod bench;
 mod calc;
+mod cheat;
 mod data;
 mod demo;
 mod error;
@@ -66,6 +67,9 @@ enum FleetCommand {
     /// Run one of the paper's tables, or all, and print ours beside the published figures
     #[command(after_help = format!("{}\n\n{EXIT_CODES}", paper::HELP))]
     Paper(PaperArgs),
+    /// Attack the mechanism through the production code: what each attack gains over honest work
+    #[command(after_help = format!("{}\n\n{EXIT_CODES}", cheat::HELP))]
+    Cheat(ExperimentArgs),
     /// Measure
     #[command(subcommand, after_help = EXIT_CODES)]
     Bench(BenchCommand),
@@ -89,6 +93,7 @@ impl Cli {
                 Ok(Exit::Ok)
             }
             Some(FleetCommand::Experiment(experiment)) => experiment::run(&experiment),
+            Some(FleetCommand::Cheat(cheat)) => cheat::run(&cheat),
             Some(FleetCommand::Paper(paper)) => paper::run(&paper),
             Some(FleetCommand::Bench(bench)) => {
                 bench.run(io::stdout().lock())?;

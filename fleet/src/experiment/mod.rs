@@ -5,6 +5,7 @@
 //! [`estimate`]; [`summary`] is the JSON object and [`page`] the HTML report; [`paper`] has the paper's tables.
 
 mod charts;
+pub mod cheat;
 pub mod comparison;
 mod error;
 pub mod estimate;

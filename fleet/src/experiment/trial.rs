@@ -18,12 +18,21 @@ use super::federation::federation_name;
 use super::setup::Setup;
 use super::variant::Variant;
 use crate::data::{Dataset, SamplePool};
-use crate::scenario::{NodeBehaviour, NodeStream, SampleStream, SeededBehaviour};
+use crate::scenario::{Attack, Attacker, NodeBehaviour, NodeStream, SampleStream, SeededBehaviour};
 use crate::sim::memory::{self, NodeSpec, Simulation, WireMode};
 use crate::sim::online::{EvaluationBatch, EvaluationSource, OnlineEvaluator};
 use crate::sim::progress::{ProgressStyle, RunProgress};
 use crate::sim::recorder::RunRecorder;
 use crate::sim::{Interrupt, RecordedRun, RunDescription, SimulatedNode, SimulationError};
+
+/// Nodes of a trial that are not honest.
+#[derive(Debug, Clone, Default)]
+pub struct Crew {
+    /// Nodes that attack.
+    pub attackers: Vec<(usize, Attack)>,
+    /// A node that takes part under one more name, with the same data.
+    pub twin_of: Option<usize>,
+}
 
 /// Runs a trial on the pool that its seed chose; `on_round` is called with the number of every closed round.
 pub fn run(
@@ -32,13 +41,34 @@ pub fn run(
     interrupt: &Interrupt,
     on_round: &mut dyn FnMut(u32),
 ) -> Result<RecordedRun, ExperimentError> {
+    run_crew(setup, pool, &Crew::default(), interrupt, on_round)
+}
+
+/// The same with nodes that are not honest.
+pub fn run_crew(
+    setup: &Setup,
+    pool: &Arc<SamplePool>,
+    crew: &Crew,
+    interrupt: &Interrupt,
+    on_round: &mut dyn FnMut(u32),
+) -> Result<RecordedRun, ExperimentError> {
     let stream = Arc::new(SampleStream::new(Arc::clone(pool), &setup.scenario())?);
     let (_, onnx) = setup.dataset.model(setup.as_published);
     let model = Model::load(onnx, &LoadOptions::default()).map_err(SimulationError::Model)?;
     let weights: Arc<[f32]> = initial_weights(&model, setup.seed).into();
-    let members = members(setup, &stream);
-    let rules = Rules::new(setup.federation()?).map_err(SimulationError::Rules)?;
-    let nodes = members.iter().enumerate().map(|(node, member)| node_spec(setup, &stream, node, member));
+    let mut members = members(setup, &stream);
+    if let Some(twin) = crew.twin_of {
+        members.push(SimulatedNode { id: format!("{}-again", members[twin].id), zeta: members[twin].zeta });
+    }
+    let mut config = setup.federation()?;
+    (config.federation.nodes_min, config.federation.nodes_max) = (members.len() as u32, members.len() as u32);
+    let rules = Rules::new(config).map_err(SimulationError::Rules)?;
+    let data_of = |node: usize| if node < setup.nodes { node } else { crew.twin_of.unwrap_or(node) };
+    let nodes = members.iter().enumerate().map(|(node, member)| {
+        let attack = crew.attackers.iter().find(|(attacker, _)| *attacker == node);
+        let attacker = attack.map(|(_, attack)| Attacker::new(*attack, setup.seed, node));
+        Ok(NodeSpec { attacker, ..node_spec(setup, &stream, data_of(node), member)? })
+    });
     let simulation = Simulation {
         rules: rules.clone(),
         strategy: setup.strategy()?,
@@ -47,12 +77,12 @@ pub fn run(
             onnx: onnx.into(),
             weights: Arc::clone(&weights),
         },
-        nodes: nodes.collect::<Result<_, _>>()?,
+        nodes: nodes.collect::<Result<_, SimulationError>>()?,
         wire_mode: WireMode::Direct,
     };
     let ahead = StreamEvaluation { stream, next: 1, samples_max: setup.evaluation_samples, seed: setup.seed };
     let loss = loss(setup.dataset);
-    let evaluator = OnlineEvaluator::new(model, loss, setup.nodes, Arc::clone(&weights), Box::new(ahead));
+    let evaluator = OnlineEvaluator::new(model, loss, members.len(), Arc::clone(&weights), Box::new(ahead));
     let progress = RunProgress::new(std::io::sink(), ProgressStyle::Silent);
     let description = RunDescription {
         rules,
@@ -110,6 +140,7 @@ fn node_spec(
         _ => stream.behaviour(node),
     };
     Ok(NodeSpec {
+        attacker: None,
         id: NodeId::new(&member.id)?,
         settings: core::NodeSettings {
             federation: federation_name()?,

@@ -3,6 +3,7 @@
 //! A [`SampleStream`] is a pure function of the pool, the [`ScenarioConfig`] and its seed: every node, round and sample can
 //! be asked for at any time, in any order, from any thread, beside the clean samples.
 
+mod attack;
 mod behaviour;
 mod config;
 mod corruption;
@@ -15,6 +16,7 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
+pub use attack::{Attack, Attacker};
 pub use behaviour::{NodeBehaviour, SeededBehaviour};
 pub use config::ScenarioConfig;
 pub use corruption::Corruption;

@@ -1,6 +1,6 @@
 //! The evidence about one node.
 
-use super::signature::{Signature, signature};
+use super::signature::{DIMENSION_MIN, Signature, signature};
 use crate::vector::{Dot, SquaredNorm};
 use pulp::Arch;
 use serde::{Deserialize, Serialize};
@@ -89,8 +89,8 @@ pub(super) struct DirectedAnswer {
     pub(super) repeated: bool,
     /// Signature of the answer itself.
     signature: Option<Signature>,
-    /// Signature of what is new in the answer: without the mean of the node's own.
-    pub(super) innovation: Option<Signature>,
+    /// What is new in the answer: without the mean of the node's own, of length 1.
+    pub(super) innovation: Option<Vec<f32>>,
     /// Mean cosine with the node's earlier answers, if there are any.
     similarity: Option<f64>,
 }
@@ -117,13 +117,10 @@ impl NodeEvidence {
         };
         let processor = Arch::new();
         let Some(gradient) = gradient else { return nothing(false) };
-        let norm = processor.dispatch(SquaredNorm(gradient)).sqrt();
-        if norm == 0.0 {
-            return nothing(false);
-        }
-        let unit: Vec<f32> = gradient.iter().map(|value| (f64::from(*value) / norm) as f32).collect();
+        let Some(unit) = normalised(gradient.to_vec()) else { return nothing(false) };
         let own = signature(unit.iter().copied());
-        if self.answers.iter().any(|earlier| own.distance(earlier) <= REPEATED_BITS_MAX) {
+        let comparable = unit.len() >= DIMENSION_MIN;
+        if comparable && self.answers.iter().any(|earlier| own.distance(earlier) <= REPEATED_BITS_MAX) {
             return nothing(true);
         }
         let (mut similarity, mut innovation) = (None, None);
@@ -132,10 +129,10 @@ impl NodeEvidence {
             let along = processor.dispatch(Dot(&wide, &unit));
             similarity = Some(along / self.sum_rounds);
             let square: f64 = wide.iter().map(|value| value * value).sum();
-            if self.sum_rounds >= INNOVATION_ROUNDS_MIN && square > 0.0 {
+            if comparable && self.sum_rounds >= INNOVATION_ROUNDS_MIN && square > 0.0 {
                 let scale = (along / square) as f32;
-                innovation =
-                    Some(signature(unit.iter().zip(&self.sum).map(|(value, sum)| value - scale * sum)));
+                let own = self.sum.iter().map(|sum| scale * sum);
+                innovation = normalised(unit.iter().zip(own).map(|(value, own)| value - own).collect());
             }
         }
         DirectedAnswer { unit: Some(unit), repeated: false, signature: Some(own), innovation, similarity }
@@ -180,6 +177,11 @@ impl NodeEvidence {
         }
     }
 
+    /// Drops the contributions so far; gradients are kept.
+    pub(super) fn forget_credit(&mut self) {
+        self.precision = DecayedMean::default();
+    }
+
     pub(super) fn forget_gradients(&mut self) {
         self.sum = Vec::new();
         (self.sum_rounds, self.sum_squares) = (0.0, 0.0);
@@ -189,4 +191,11 @@ impl NodeEvidence {
     pub(super) fn fits(&self, dimension: usize) -> bool {
         self.sum.is_empty() || self.sum.len() == dimension
     }
+}
+
+/// A vector at length 1; none if it vanishes.
+pub(super) fn normalised(mut values: Vec<f32>) -> Option<Vec<f32>> {
+    let norm = Arch::new().dispatch(SquaredNorm(&values)).sqrt();
+    values.iter_mut().for_each(|value| *value = (f64::from(*value) / norm) as f32);
+    (norm > 0.0).then_some(values)
 }

@@ -30,6 +30,8 @@ pub use evidence::{NodeEvidence, ReferenceStanding};
 pub use signature::Signature;
 pub use twins::Twins;
 
+use self::direction::DirectionPart;
+use self::evidence::DirectedAnswer;
 use super::FairnessError;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -101,29 +103,31 @@ impl ReferenceMeasurement {
         self.nodes.resize_with(nodes, NodeEvidence::default);
         let directed: Vec<_> =
             answers.par_iter().map(|answer| self.nodes[answer.node].receive(answer.gradient)).collect();
-        let shown: Vec<_> = answers
-            .iter()
-            .zip(&directed)
-            .filter_map(|(answer, directed)| Some((answer.node, directed.innovation?)))
-            .collect();
-        self.twins.observe(&shown, self.decay);
+        let innovations = answers.iter().zip(&directed);
+        let innovations =
+            innovations.filter_map(|(answer, directed)| Some((answer.node, directed.innovation.as_deref()?)));
+        let found = self.twins.observe(&innovations.collect::<Vec<_>>(), self.decay);
+        // Until now they were measured in each other's company.
+        found.into_iter().for_each(|node| self.nodes[node].forget_credit());
         for (answer, directed) in answers.iter().zip(&directed) {
             self.nodes[answer.node].accumulate(directed, self.decay);
         }
         let repeated = answers.iter().zip(&directed).filter(|(_, directed)| directed.repeated);
         let repeated = repeated.map(|(answer, _)| answer.node).collect();
-        let shares = self.twins.shares(self.nodes.len());
-        let direction = Direction::of(&self.nodes, &shares);
-        let reliability = direction.reliability(&self.nodes);
+        let groups = self.twins.groups(self.nodes.len());
+        let mut part_of = vec![0; self.nodes.len()];
+        for (part, group) in groups.iter().enumerate() {
+            group.iter().for_each(|node| part_of[*node] = part);
+        }
+        let parts = groups.iter().map(|group| DirectionPart::of(group, &self.nodes)).collect();
+        let direction = Direction::of(parts);
+        let reliability = direction.reliability();
         if reliability < RELIABILITY_MIN {
             return Ok(ReferenceRound { contributions: Vec::new(), repeated });
         }
-        let measure = |(answer, directed): (&ReferenceAnswer<'_>, &evidence::DirectedAnswer)| {
-            let evidence = &self.nodes[answer.node];
-            directed
-                .unit
-                .as_ref()
-                .map_or(0.0, |unit| direction.agreement(answer.node, evidence, unit) / reliability)
+        let measure = |(answer, directed): (&ReferenceAnswer<'_>, &DirectedAnswer)| {
+            let agreement = |unit: &Vec<f32>| direction.agreement(part_of[answer.node], unit);
+            directed.unit.as_ref().map_or(0.0, agreement) / reliability
         };
         let contributions: Vec<f64> = answers.par_iter().zip(&directed).map(measure).collect();
         for ((answer, directed), contribution) in answers.iter().zip(&directed).zip(&contributions) {

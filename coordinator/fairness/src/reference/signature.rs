@@ -4,6 +4,9 @@ use serde::{Deserialize, Serialize};
 
 const WORDS: usize = 8;
 
+/// Values that a vector must have at least for signatures to tell chance from intent: shorter ones are often alike.
+pub(super) const DIMENSION_MIN: usize = 64;
+
 /// Bits of a signature.
 pub(super) const BITS: u32 = 64 * WORDS as u32;
 

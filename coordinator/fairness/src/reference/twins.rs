@@ -1,9 +1,13 @@
 //! Twins: nodes whose answers have more in common than their data can.
 
-use super::signature::{BITS, Signature};
+use super::evidence::normalised;
+use super::signature::{BITS, Signature, signature};
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+/// Innovations whose signatures differ in no more bits are one and the same with a little noise: an angle below 0.2.
+const COPIED_BITS_MAX: u32 = 33;
 /// A pair is alike in a round if its signatures differ in so many standard deviations less than those of the median pair.
 const DEVIATIONS: f64 = 6.0;
 /// Sightings, decayed, from which a pair are twins.
@@ -16,8 +20,9 @@ const NODES_MIN: usize = 4;
 /// Pairs of nodes that were seen to answer alike.
 ///
 /// Compared is what is new in two answers of one round, without each node's own mean. At fixed reference weights the noise of
-/// two nodes with data of their own is independent, whatever their data have in common on average; what all have in
-/// common in the round (the weather) moves the median of all pairs, from which a pair is told apart.
+/// two nodes with data of their own is independent, whatever their data have in common on average. What nodes have in
+/// common in one round (the day, the weather) is their mean, and is taken out too; what is left of it moves the median of
+/// all pairs, from which a pair is told apart. Copies are alike whatever others do.
 ///
 /// Every pair of a round is compared, N²/2 of them, by 64 bytes each: at 10,000 nodes a fraction of the time that reading
 /// their gradients takes.
@@ -40,32 +45,35 @@ impl PairSightings {
 }
 
 impl Twins {
-    /// Adds the innovations of one round, nodes ascending.
-    pub(super) fn observe(&mut self, shown: &[(usize, Signature)], decay: f64) {
-        if shown.len() < NODES_MIN {
-            return;
+    /// Adds the innovations of one round, nodes ascending; returns the nodes that were found to be twins just now.
+    pub(super) fn observe(&mut self, innovations: &[(usize, &[f32])], decay: f64) -> Vec<usize> {
+        let mut found = Vec::new();
+        if innovations.len() < NODES_MIN {
+            return found;
         }
-        let limit = limit(shown);
-        let alike = |(i, j): &(u32, u32)| {
-            let of = |node: u32| shown.binary_search_by_key(&(node as usize), |(node, _)| *node).ok();
-            Some(shown[of(*i)?].1.distance(&shown[of(*j)?].1) < limit)
-        };
-        self.pairs.retain(|pair, sightings| {
-            if let Some(alike) = alike(pair) {
+        let shown = shown(innovations);
+        let limit = limit(&shown);
+        let of = |node: u32| shown.binary_search_by_key(&(node as usize), |shown| shown.node).ok();
+        self.pairs.retain(|(i, j), sightings| {
+            if let (Some(i), Some(j)) = (of(*i), of(*j)) {
+                let alike = shown[i].is_like(&shown[j], limit);
+                let before = sightings.are_twins();
                 sightings.alike = decay * sightings.alike + f64::from(u8::from(alike));
                 sightings.rounds = decay * sightings.rounds + 1.0;
+                if sightings.are_twins() && !before {
+                    found.extend([shown[i].node, shown[j].node]);
+                }
             }
             // A pair that was alike once by chance is soon forgotten.
             sightings.alike > 0.1 && sightings.alike >= 0.1 * sightings.rounds
         });
-        for (at, (i, a)) in shown.iter().enumerate() {
-            for (j, b) in &shown[at + 1..] {
-                if a.distance(b) < limit {
-                    let seen = PairSightings { alike: 1.0, rounds: 1.0 };
-                    self.pairs.entry((*i as u32, *j as u32)).or_insert(seen);
-                }
+        for (at, one) in shown.iter().enumerate() {
+            for other in shown[at + 1..].iter().filter(|other| one.is_like(other, limit)) {
+                let seen = PairSightings { alike: 1.0, rounds: 1.0 };
+                self.pairs.entry((one.node as u32, other.node as u32)).or_insert(seen);
             }
         }
+        found
     }
 
     /// The twins of every node, itself among them, ascending; a node without twins is alone in its group.
@@ -90,26 +98,45 @@ impl Twins {
         let twins = self.pairs.iter().filter(|(_, sightings)| sightings.are_twins());
         twins.map(|((i, j), _)| (*i as usize, *j as usize))
     }
+}
 
-    /// Of every node: 1 divided by the size of its group.
-    pub fn shares(&self, nodes: usize) -> Vec<f64> {
-        let mut shares = vec![1.0; nodes];
-        for group in self.groups(nodes) {
-            for node in &group {
-                shares[*node] = 1.0 / group.len() as f64;
-            }
-        }
-        shares
+/// One node's innovation in a round, by its signatures.
+struct ShownInnovation {
+    node: usize,
+    /// As it is.
+    whole: Signature,
+    /// Without what all have in common in this round.
+    own: Signature,
+}
+
+impl ShownInnovation {
+    fn is_like(&self, other: &Self, limit: u32) -> bool {
+        self.own.distance(&other.own) < limit || self.whole.distance(&other.whole) <= COPIED_BITS_MAX
     }
 }
 
+fn shown(innovations: &[(usize, &[f32])]) -> Vec<ShownInnovation> {
+    let dimension = innovations.first().map_or(0, |(_, innovation)| innovation.len());
+    let mut common = vec![0.0f32; dimension];
+    for (_, innovation) in innovations {
+        common.iter_mut().zip(*innovation).for_each(|(common, value)| *common += value);
+    }
+    let common = normalised(common).unwrap_or_else(|| vec![0.0; dimension]);
+    let signatures = |(node, innovation): &(usize, &[f32])| {
+        let along: f32 = innovation.iter().zip(&common).map(|(value, common)| value * common).sum();
+        let own = innovation.iter().zip(&common).map(|(value, common)| value - along * common);
+        ShownInnovation { node: *node, whole: signature(innovation.iter().copied()), own: signature(own) }
+    };
+    innovations.par_iter().map(signatures).collect()
+}
+
 /// The distance below which a pair is alike: the median of all pairs, or of a sample of them, less the deviations.
-fn limit(shown: &[(usize, Signature)]) -> u32 {
+fn limit(shown: &[ShownInnovation]) -> u32 {
     // Neighbours at several steps: a few pairs of every node.
     let mut distances: Vec<u32> = Vec::with_capacity(8 * shown.len());
     for step in 1..=8.min(shown.len() - 1) {
         for at in 0..shown.len() {
-            distances.push(shown[at].1.distance(&shown[(at + step) % shown.len()].1));
+            distances.push(shown[at].own.distance(&shown[(at + step) % shown.len()].own));
         }
     }
     let middle = distances.len() / 2;

@@ -79,7 +79,9 @@ fn who_takes_the_model_and_sends_no_update_is_credited_nothing() {
     let row = closed.nodes.iter().find(|row| row.node == node(&taker)).unwrap();
     assert_eq!(row.measured, MeasureResponse::Withheld);
     assert_eq!(row.contribution, Some(0.0));
-    assert!(closed.nodes.iter().filter(|row| row.node != node(&taker)).all(|row| row.contribution > Some(0.3)));
+    assert!(
+        closed.nodes.iter().filter(|row| row.node != node(&taker)).all(|row| row.contribution > Some(0.3))
+    );
 }
 
 #[test]
@@ -169,5 +171,8 @@ fn a_model_that_gets_lost_is_taken_back() {
         .map(|(a, b)| (a - b).abs())
         .fold(0.0, f32::max);
     assert!(moved <= 0.01, "{moved}");
-    assert!(matches!(closed.nodes.iter().find(|row| row.node == node(&name)).unwrap().response, NodeResponse::Arrived { .. }));
+    assert!(matches!(
+        closed.nodes.iter().find(|row| row.node == node(&name)).unwrap().response,
+        NodeResponse::Arrived { .. }
+    ));
 }

@@ -43,6 +43,7 @@ pub fn run(
 ) -> Result<RunResult, SimulationError> {
     let spec = |node: &HouseholdNode| {
         Ok(NodeSpec {
+            attacker: None,
             id: node.id.clone(),
             settings: fleet.node_settings(node)?,
             source: Box::new(Household::new(node.household.clone())),

@@ -12,13 +12,14 @@ use evenhand_protocol::tick::Tick;
 use super::message::{MessageDecoder, WireMessage};
 use super::spec::{NodeSpec, WireMode};
 use super::{LATENCY_MS, TRAINING_MS};
-use crate::scenario::SeededBehaviour;
+use crate::scenario::{Attacker, SeededBehaviour};
 
 /// A node with the decoder of its messages.
 pub(super) struct MemoryNode {
     pub(super) id: NodeId,
     pub(super) node: InlineNode<Box<dyn Source>>,
     pub(super) behaviour: SeededBehaviour,
+    attacker: Option<Attacker>,
     wire_mode: WireMode,
     pub(super) is_away: bool,
     decoder: MessageDecoder,
@@ -26,9 +27,9 @@ pub(super) struct MemoryNode {
 
 impl MemoryNode {
     pub(super) fn new(spec: NodeSpec, wire_mode: WireMode, models: &Arc<ModelCache>) -> Self {
-        let NodeSpec { id, settings, source, readings_a_round, behaviour } = spec;
+        let NodeSpec { id, settings, source, readings_a_round, behaviour, attacker } = spec;
         let node = InlineNode::new(settings, 1, source, readings_a_round, Arc::clone(models));
-        Self { id, node, behaviour, wire_mode, is_away: false, decoder: MessageDecoder::new() }
+        Self { id, node, behaviour, attacker, wire_mode, is_away: false, decoder: MessageDecoder::new() }
     }
 
     pub(super) fn connect(&mut self, now: Tick) -> Vec<Message> {
@@ -56,11 +57,21 @@ impl MemoryNode {
         }
         for message in messages {
             let Some(message) = self.decoder.decode("coordinator", message) else { continue };
+            if let Some(attacker) = &mut self.attacker {
+                attacker.observe(&message);
+            }
             let before = self.node.training();
             let answers = self.node.receive(now, message);
             let delay_ms = if self.node.training() > before { LATENCY_MS + TRAINING_MS } else { LATENCY_MS };
-            for answer in answers.into_iter().filter(|answer| !self.withholds(&answer.message, exploiting)) {
-                sent.push((delay_ms, self.wire_mode.encode(answer.message)));
+            for answer in answers {
+                if self.withholds(&answer.message, exploiting) {
+                    continue;
+                }
+                let message = match &mut self.attacker {
+                    Some(attacker) => attacker.tamper(answer.message, self.node.node().weights()),
+                    None => answer.message,
+                };
+                sent.push((delay_ms, self.wire_mode.encode(message)));
             }
         }
         sent

@@ -6,7 +6,7 @@ use evenhand_node::source::Source;
 use evenhand_protocol::identity::NodeId;
 
 use crate::baseline::RegisteredStrategy;
-use crate::scenario::SeededBehaviour;
+use crate::scenario::{Attacker, SeededBehaviour};
 
 /// A federation and its nodes before they run.
 pub struct Simulation {
@@ -34,6 +34,8 @@ pub struct NodeSpec {
     pub readings_a_round: usize,
     /// Its behaviour.
     pub behaviour: SeededBehaviour,
+    /// Its attack, if it is no honest node.
+    pub attacker: Option<Attacker>,
 }
 
 /// The form in which messages are delivered.
