@@ -127,6 +127,24 @@ impl<'a> Direction<'a> {
         self.over_norms(i, product, processor.dispatch(SquaredNorm(unit)))
     }
 
+    /// Mean of cos(u, D₋ᵢ) over the answers u in Aᵢ of a node of part i.
+    pub(super) fn mean_agreement(&self, i: usize, evidence: &NodeEvidence) -> f64 {
+        let others = self.others(i);
+        if evidence.sum().is_empty() || others <= 1e-9 * self.square {
+            return 0.0;
+        }
+        let own: f64 =
+            self.parts[i].sum.iter().zip(evidence.sum()).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum();
+        let product = Arch::new().dispatch(Dot(&self.values, evidence.sum())) - self.weights[i] * own;
+        product / (others.sqrt() * evidence.sum_rounds())
+    }
+
+    /// D at length 1.
+    pub(super) fn into_unit(self) -> Vec<f32> {
+        let norm = self.square.sqrt();
+        self.values.into_iter().map(|value| (value / norm) as f32).collect()
+    }
+
     fn over_norms(&self, i: usize, product: f64, square: f64) -> f64 {
         let others = self.others(i);
         // What is left of D without part i may be rounding alone.

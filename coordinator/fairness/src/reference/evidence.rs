@@ -1,5 +1,6 @@
 //! The evidence about one node.
 
+use super::noise_subspace::remove;
 use super::signature::{DIMENSION_MIN, Signature, signature};
 use crate::vector::{Dot, SquaredNorm};
 use pulp::Arch;
@@ -22,11 +23,25 @@ pub struct NodeEvidence {
     sum_rounds: f64,
     /// Σ λ^2(t−t′) over the answers in it.
     sum_squares: f64,
+    /// The last answer, of length 1, before anything was taken out of it.
+    last: Vec<f32>,
     /// Signatures of its latest answers at the present reference.
     answers: VecDeque<Signature>,
-    precision: DecayedMean,
-    similarity: DecayedMean,
+    /// pᵢ at the present reference.
+    precision: f64,
+    /// What earlier references have shown.
+    earlier: EarlierEvidence,
+    /// φᵢ,ₜ, for their scatter.
+    contributions: DecayedMean,
     rounds: u32,
+}
+
+/// Precision and self-similarity at earlier references, with their weight in rounds.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+struct EarlierEvidence {
+    rounds: f64,
+    precision: f64,
+    similarity: f64,
 }
 
 /// ψᵢ and its parts.
@@ -36,7 +51,7 @@ pub struct ReferenceStanding {
     pub value: f64,
     /// Its standard error, from the scatter of the contributions.
     pub standard_error: f64,
-    /// pᵢ: the mean contribution.
+    /// pᵢ: the mean agreement.
     pub precision: f64,
     /// sᵢ: how much the node's answers have in common with each other.
     pub self_similarity: f64,
@@ -83,16 +98,22 @@ impl DecayedMean {
 
 /// An answer as a direction.
 pub(super) struct DirectedAnswer {
-    /// uᵢ,ₜ; none if there is nothing that counts.
+    /// uᵢ,ₜ: of length 1, without the directions in which all answers scatter; none if there is nothing that counts.
     pub(super) unit: Option<Vec<f32>>,
+    /// The answer as it came, of length 1.
+    whole: Vec<f32>,
     /// The answer is an earlier one again.
     pub(super) repeated: bool,
-    /// Signature of the answer itself.
+    /// Signature of the answer as it came.
     signature: Option<Signature>,
     /// What is new in the answer: without the mean of the node's own, of length 1.
     pub(super) innovation: Option<Vec<f32>>,
-    /// Mean cosine with the node's earlier answers, if there are any.
-    similarity: Option<f64>,
+}
+
+impl DirectedAnswer {
+    fn nothing(repeated: bool) -> Self {
+        Self { unit: None, whole: Vec::new(), repeated, signature: None, innovation: None }
+    }
 }
 
 impl NodeEvidence {
@@ -103,43 +124,57 @@ impl NodeEvidence {
 
     /// The part of E‖Aᵢ‖² that is noise.
     pub(super) fn noise(&self) -> f64 {
-        self.sum_squares * (1.0 - self.similarity.mean.clamp(0.0, 1.0))
+        self.sum_squares * (1.0 - self.similarity().clamp(0.0, 1.0))
     }
 
-    /// An answer as a direction, compared with the earlier ones.
-    pub(super) fn receive(&self, gradient: Option<&[f32]>) -> DirectedAnswer {
-        let nothing = |repeated| DirectedAnswer {
-            unit: None,
-            repeated,
-            signature: None,
-            innovation: None,
-            similarity: None,
-        };
-        let processor = Arch::new();
-        let Some(gradient) = gradient else { return nothing(false) };
-        let Some(unit) = normalised(gradient.to_vec()) else { return nothing(false) };
-        let own = signature(unit.iter().copied());
-        let comparable = unit.len() >= DIMENSION_MIN;
-        if comparable && self.answers.iter().any(|earlier| own.distance(earlier) <= REPEATED_BITS_MAX) {
-            return nothing(true);
+    /// Σ λ^(t−t′) over the rounds in Aᵢ.
+    pub(super) fn sum_rounds(&self) -> f64 {
+        self.sum_rounds
+    }
+
+    /// sᵢ at the present reference: the mean cosine of two different answers in Aᵢ.
+    fn similarity(&self) -> f64 {
+        let pairs = self.sum_rounds * self.sum_rounds - self.sum_squares;
+        if pairs <= 0.0 {
+            return 0.0;
         }
-        let (mut similarity, mut innovation) = (None, None);
-        if self.sum_rounds > 0.0 && !self.sum.is_empty() {
+        (Arch::new().dispatch(SquaredNorm(&self.sum)) - self.sum_squares) / pairs
+    }
+
+    /// An answer as a direction, without the parts along `noise`, compared with the earlier ones.
+    pub(super) fn receive(&self, gradient: Option<&[f32]>, noise: &[Vec<f32>]) -> DirectedAnswer {
+        let Some(whole) = gradient.and_then(|gradient| normalised(gradient.to_vec())) else {
+            return DirectedAnswer::nothing(false);
+        };
+        let own = signature(whole.iter().copied());
+        let comparable = whole.len() >= DIMENSION_MIN;
+        if comparable && self.answers.iter().any(|earlier| own.distance(earlier) <= REPEATED_BITS_MAX) {
+            return DirectedAnswer::nothing(true);
+        }
+        let mut unit = whole.clone();
+        noise.iter().for_each(|direction| remove(&mut unit, direction));
+        let Some(unit) = normalised(unit) else { return DirectedAnswer::nothing(false) };
+        let mut innovation = None;
+        if comparable && self.sum_rounds >= INNOVATION_ROUNDS_MIN && self.sum.len() == unit.len() {
             let wide: Vec<f64> = self.sum.iter().map(|value| f64::from(*value)).collect();
-            let along = processor.dispatch(Dot(&wide, &unit));
-            similarity = Some(along / self.sum_rounds);
             let square: f64 = wide.iter().map(|value| value * value).sum();
-            if comparable && self.sum_rounds >= INNOVATION_ROUNDS_MIN && square > 0.0 {
-                let scale = (along / square) as f32;
+            if square > 0.0 {
+                let scale = (Arch::new().dispatch(Dot(&wide, &unit)) / square) as f32;
                 let own = self.sum.iter().map(|sum| scale * sum);
                 innovation = normalised(unit.iter().zip(own).map(|(value, own)| value - own).collect());
             }
         }
-        DirectedAnswer { unit: Some(unit), repeated: false, signature: Some(own), innovation, similarity }
+        DirectedAnswer { unit: Some(unit), whole, repeated: false, signature: Some(own), innovation }
+    }
+
+    /// The difference of an answer from the last one, in which the node's mean is not contained.
+    pub(super) fn difference(&self, answer: &DirectedAnswer) -> Option<Vec<f32>> {
+        let both = !self.last.is_empty() && self.last.len() == answer.whole.len();
+        both.then(|| answer.whole.iter().zip(&self.last).map(|(a, b)| (a - b) * 0.5f32.sqrt()).collect())
     }
 
     /// Adds an answer to the sums.
-    pub(super) fn accumulate(&mut self, answer: &DirectedAnswer, decay: f64) {
+    pub(super) fn accumulate(&mut self, answer: &mut DirectedAnswer, decay: f64) {
         self.sum.iter_mut().for_each(|sum| *sum = (f64::from(*sum) * decay) as f32);
         self.sum_rounds = decay * self.sum_rounds + 1.0;
         self.sum_squares *= decay * decay;
@@ -147,6 +182,7 @@ impl NodeEvidence {
             self.sum.resize(unit.len(), 0.0);
             self.sum.iter_mut().zip(unit).for_each(|(sum, value)| *sum += value);
             self.sum_squares += 1.0;
+            self.last = std::mem::take(&mut answer.whole);
         }
         if let Some(signature) = answer.signature {
             self.answers.truncate(ANSWERS_REMEMBERED - 1);
@@ -155,41 +191,52 @@ impl NodeEvidence {
     }
 
     /// Adds a contribution.
-    pub(super) fn credit(&mut self, contribution: f64, answer: &DirectedAnswer, decay: f64) {
+    pub(super) fn credit(&mut self, contribution: f64, decay: f64) {
         self.rounds = self.rounds.saturating_add(1);
-        self.precision.add(contribution, decay);
-        if let Some(similarity) = answer.similarity {
-            self.similarity.add(similarity, decay);
-        }
+        self.earlier.rounds *= decay;
+        self.contributions.add(contribution, decay);
+    }
+
+    pub(super) fn set_precision(&mut self, precision: f64) {
+        self.precision = precision;
     }
 
     pub(super) fn standing(&self) -> ReferenceStanding {
-        let precision = self.precision.mean;
+        let EarlierEvidence { rounds, precision, similarity } = self.earlier;
+        let (now, all) = (self.sum_rounds, self.sum_rounds + rounds);
+        let mean = |now_value: f64, earlier: f64| {
+            if all > 0.0 { (now * now_value + rounds * earlier) / all } else { 0.0 }
+        };
+        let precision = mean(self.precision, precision);
         // s ≥ p², since |b| ≤ 1.
-        let self_similarity = self.similarity.mean.max(precision * precision).min(1.0);
+        let self_similarity = mean(self.similarity(), similarity).max(precision * precision).min(1.0);
         let scale = if self_similarity > 0.0 { self_similarity.powf(-0.25) } else { 0.0 };
         ReferenceStanding {
             value: precision * scale,
-            standard_error: self.precision.error() * scale,
+            standard_error: self.contributions.error() * scale,
             precision,
             self_similarity,
             rounds: self.rounds,
         }
     }
 
-    /// Drops the contributions so far; gradients are kept.
-    pub(super) fn forget_credit(&mut self) {
-        self.precision = DecayedMean::default();
-    }
-
     pub(super) fn forget_gradients(&mut self) {
-        self.sum = Vec::new();
-        (self.sum_rounds, self.sum_squares) = (0.0, 0.0);
+        let known = self.standing();
+        if self.sum_rounds > 0.0 {
+            self.earlier = EarlierEvidence {
+                rounds: self.sum_rounds + self.earlier.rounds,
+                precision: known.precision,
+                similarity: known.self_similarity,
+            };
+        }
+        (self.sum, self.last) = (Vec::new(), Vec::new());
+        (self.sum_rounds, self.sum_squares, self.precision) = (0.0, 0.0, 0.0);
         self.answers.clear();
     }
 
     pub(super) fn fits(&self, dimension: usize) -> bool {
-        self.sum.is_empty() || self.sum.len() == dimension
+        let fits = |values: &[f32]| values.is_empty() || values.len() == dimension;
+        fits(&self.sum) && fits(&self.last)
     }
 }
 

@@ -6,13 +6,14 @@
 //! the paper's stop rule assumes and training violates.
 //!
 //! # Formula
-//! With uᵢ,ₜ the gradient of node i in round t, of length 1, and Aᵢ the sum of its own so far (decayed by λ a round):
+//! With uᵢ,ₜ the gradient of node i in round t, without the ten directions in which all answers scatter most about their node's
+//! mean, of length 1, and Aᵢ the sum of its own so far (decayed by λ a round):
 //!
 //! - the direction D = Σ wⱼAⱼ, robust by its weights ([`Direction`]), and D₋ᵢ the same without node i;
 //! - the contribution φᵢ,ₜ = cos(uᵢ,ₜ, D₋ᵢ)/c, c the reliability of D: *precision*, how well one round's samples agree with
 //!   everybody else's. U(S) = Σ_{i∈S} φᵢ,ₜ is additive, so φᵢ,ₜ is the Shapley value, exactly;
-//! - the self-similarity sᵢ = mean of cos(uᵢ,ₜ, uᵢ,ₜ′) over rounds t ≠ t′. A gradient is μᵢ and noise, so pᵢ = mean φᵢ,ₜ is
-//!   √sᵢ·cos(μᵢ, D): the *bias* bᵢ = pᵢ/√sᵢ is what agreement would remain if the node sent all its data at once;
+//! - the self-similarity sᵢ = mean of cos(uᵢ,ₜ, uᵢ,ₜ′) over rounds t ≠ t′. A gradient is μᵢ and noise, so pᵢ, the mean of φᵢ,ₜ by
+//!   the present D, is √sᵢ·cos(μᵢ, D): the *bias* bᵢ = pᵢ/√sᵢ is what agreement would remain if the node sent all its data at once;
 //! - the standing ψᵢ = √(pᵢbᵢ) = pᵢ/sᵢ^¼.
 //!
 //! Noise, missing values and few samples lower pᵢ; few classes and systematic faults lower bᵢ. Lengths count nowhere. An
@@ -22,6 +23,7 @@
 
 mod direction;
 mod evidence;
+mod noise_subspace;
 mod signature;
 mod twins;
 
@@ -32,6 +34,7 @@ pub use twins::Twins;
 
 use self::direction::DirectionPart;
 use self::evidence::DirectedAnswer;
+use self::noise_subspace::NoiseSubspace;
 use super::FairnessError;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -85,12 +88,21 @@ pub struct ReferenceMeasurement {
     decay: f64,
     nodes: Vec<NodeEvidence>,
     twins: Twins,
+    noise: NoiseSubspace,
+    /// D of the last round, of length 1; empty before it is reliable.
+    direction: Vec<f32>,
 }
 
 impl ReferenceMeasurement {
     /// A measurement before its first round, with a memory of so many rounds: λ = 1 − 1/memory.
     pub fn new(memory_rounds: f64) -> Self {
-        Self { decay: 1.0 - 1.0 / memory_rounds.max(1.0), nodes: Vec::new(), twins: Twins::default() }
+        Self {
+            decay: 1.0 - 1.0 / memory_rounds.max(1.0),
+            nodes: Vec::new(),
+            twins: Twins::default(),
+            noise: NoiseSubspace::default(),
+            direction: Vec::new(),
+        }
     }
 
     /// Adds the answers of one round, nodes ascending.
@@ -101,39 +113,54 @@ impl ReferenceMeasurement {
         self.check(answers)?;
         let nodes = answers.last().map_or(0, |answer| answer.node + 1).max(self.nodes.len());
         self.nodes.resize_with(nodes, NodeEvidence::default);
-        let directed: Vec<_> =
-            answers.par_iter().map(|answer| self.nodes[answer.node].receive(answer.gradient)).collect();
-        let innovations = answers.iter().zip(&directed);
+        let noise = self.noise.basis(&self.direction);
+        let receive = |answer: &ReferenceAnswer<'_>| self.nodes[answer.node].receive(answer.gradient, &noise);
+        let mut directed: Vec<DirectedAnswer> = answers.par_iter().map(receive).collect();
+        let of = answers.iter().zip(&directed);
         let innovations =
-            innovations.filter_map(|(answer, directed)| Some((answer.node, directed.innovation.as_deref()?)));
-        let found = self.twins.observe(&innovations.collect::<Vec<_>>(), self.decay);
-        // Until now they were measured in each other's company.
-        found.into_iter().for_each(|node| self.nodes[node].forget_credit());
-        for (answer, directed) in answers.iter().zip(&directed) {
+            of.clone().filter_map(|(answer, directed)| Some((answer.node, directed.innovation.as_deref()?)));
+        self.twins.observe(&innovations.collect::<Vec<_>>(), self.decay);
+        let differences: Vec<Vec<f32>> =
+            of.filter_map(|(answer, directed)| self.nodes[answer.node].difference(directed)).collect();
+        self.noise.learn(&differences);
+        for (answer, directed) in answers.iter().zip(&mut directed) {
             self.nodes[answer.node].accumulate(directed, self.decay);
         }
         let repeated = answers.iter().zip(&directed).filter(|(_, directed)| directed.repeated);
         let repeated = repeated.map(|(answer, _)| answer.node).collect();
+        let contributions = self.agreements(answers, &directed);
+        for (answer, contribution) in answers.iter().zip(&contributions) {
+            self.nodes[answer.node].credit(*contribution, self.decay);
+        }
+        Ok(ReferenceRound { contributions, repeated })
+    }
+
+    /// φᵢ,ₜ of each answer; pᵢ of every node and D are renewed. Nothing while D is not reliable.
+    fn agreements(&mut self, answers: &[ReferenceAnswer<'_>], directed: &[DirectedAnswer]) -> Vec<f64> {
         let groups = self.twins.groups(self.nodes.len());
         let mut part_of = vec![0; self.nodes.len()];
         for (part, group) in groups.iter().enumerate() {
             group.iter().for_each(|node| part_of[*node] = part);
         }
-        let parts = groups.iter().map(|group| DirectionPart::of(group, &self.nodes)).collect();
-        let direction = Direction::of(parts);
+        let direction =
+            Direction::of(groups.iter().map(|group| DirectionPart::of(group, &self.nodes)).collect());
         let reliability = direction.reliability();
         if reliability < RELIABILITY_MIN {
-            return Ok(ReferenceRound { contributions: Vec::new(), repeated });
+            return Vec::new();
         }
-        let measure = |(answer, directed): (&ReferenceAnswer<'_>, &DirectedAnswer)| {
+        let agreement = |(answer, directed): (&ReferenceAnswer<'_>, &DirectedAnswer)| {
             let agreement = |unit: &Vec<f32>| direction.agreement(part_of[answer.node], unit);
             directed.unit.as_ref().map_or(0.0, agreement) / reliability
         };
-        let contributions: Vec<f64> = answers.par_iter().zip(&directed).map(measure).collect();
-        for ((answer, directed), contribution) in answers.iter().zip(&directed).zip(&contributions) {
-            self.nodes[answer.node].credit(*contribution, directed, self.decay);
-        }
-        Ok(ReferenceRound { contributions, repeated })
+        let contributions = answers.par_iter().zip(directed).map(agreement).collect();
+        let precision = |(node, evidence): (usize, &NodeEvidence)| {
+            direction.mean_agreement(part_of[node], evidence) / reliability
+        };
+        let precisions: Vec<f64> = self.nodes.par_iter().enumerate().map(precision).collect();
+        let common = direction.into_unit();
+        self.nodes.iter_mut().zip(precisions).for_each(|(node, precision)| node.set_precision(precision));
+        self.direction = common;
+        contributions
     }
 
     /// ψ of a node, with its parts.
@@ -149,6 +176,8 @@ impl ReferenceMeasurement {
     /// Begins again with other reference weights: sums of gradients are dropped, what they have shown is kept.
     pub fn change_reference(&mut self) {
         self.nodes.iter_mut().for_each(NodeEvidence::forget_gradients);
+        self.noise.forget();
+        self.direction.clear();
     }
 
     /// True if every sum has so many values, or none.

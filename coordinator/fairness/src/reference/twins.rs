@@ -45,11 +45,10 @@ impl PairSightings {
 }
 
 impl Twins {
-    /// Adds the innovations of one round, nodes ascending; returns the nodes that were found to be twins just now.
-    pub(super) fn observe(&mut self, innovations: &[(usize, &[f32])], decay: f64) -> Vec<usize> {
-        let mut found = Vec::new();
+    /// Adds the innovations of one round, nodes ascending.
+    pub(super) fn observe(&mut self, innovations: &[(usize, &[f32])], decay: f64) {
         if innovations.len() < NODES_MIN {
-            return found;
+            return;
         }
         let shown = shown(innovations);
         let limit = limit(&shown);
@@ -57,12 +56,8 @@ impl Twins {
         self.pairs.retain(|(i, j), sightings| {
             if let (Some(i), Some(j)) = (of(*i), of(*j)) {
                 let alike = shown[i].is_like(&shown[j], limit);
-                let before = sightings.are_twins();
                 sightings.alike = decay * sightings.alike + f64::from(u8::from(alike));
                 sightings.rounds = decay * sightings.rounds + 1.0;
-                if sightings.are_twins() && !before {
-                    found.extend([shown[i].node, shown[j].node]);
-                }
             }
             // A pair that was alike once by chance is soon forgotten.
             sightings.alike > 0.1 && sightings.alike >= 0.1 * sightings.rounds
@@ -73,7 +68,6 @@ impl Twins {
                 self.pairs.entry((one.node as u32, other.node as u32)).or_insert(seen);
             }
         }
-        found
     }
 
     /// The twins of every node, itself among them, ascending; a node without twins is alone in its group.

@@ -12,7 +12,7 @@ use evenhand_coordinator::shell::{
 };
 use evenhand_coordinator::store::{Store, StorePersistence};
 use evenhand_coordinator::view::FederationView;
-use evenhand_federation::Federation;
+use evenhand_federation::{Federation, Intervention, MeasureResponse};
 use evenhand_link::{Broker, Traffic};
 use evenhand_program::exit::Exit;
 use evenhand_program::log::{self, LogConfig};
@@ -189,6 +189,19 @@ async fn stop_signal() {
 fn log_round(round: &TimedRound) {
     let record = &round.evidence.round;
     let verdict = record.verdict.as_ref();
+    if let Some(Intervention::Restored { share }) = record.intervention {
+        tracing::warn!(
+            round = record.round,
+            "the model got lost; the last good one is restored, and steps are {share} of their length from now on"
+        );
+    }
+    for node in record.nodes.iter().filter(|node| node.measured == MeasureResponse::Repeated) {
+        tracing::warn!(
+            round = record.round,
+            "node {}: sent an earlier answer again; it counts as nothing",
+            node.node
+        );
+    }
     if let Some(reason) = &record.unmeasured {
         tracing::warn!(round = record.round, reason, "contributions could not be measured");
     }
