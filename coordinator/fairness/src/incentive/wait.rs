@@ -10,7 +10,8 @@ use crate::FairnessError;
 /// The mean wait of node i is 1/πᵢ rounds, with πᵢ its [inclusion probability](inclusion_probabilities) under ϱ =
 /// softmax(ψ/β). Equal odds give N/k, the least that can be promised. As β grows, the lowest πᵢ rises towards that.
 ///
-/// Nothing is to be found where all standings are equal: every temperature then gives equal odds, and 1 is returned.
+/// Nothing is to be found where all standings are equal, or everybody is drawn in every round: every temperature then gives
+/// the same odds, and 1 is returned.
 ///
 /// # Errors
 /// [`FairnessError::Unreachable`] if even equal odds leave a longer wait; other variants name an input that is empty, out of
@@ -54,7 +55,7 @@ pub fn temperature_for_worst_wait(
         .iter()
         .fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), s| (least.min(*s), most.max(*s)));
     let spread = most - least;
-    if spread == 0.0 {
+    if spread == 0.0 || k >= standings.len() {
         return Ok(1.0);
     }
     if !spread.is_finite() {

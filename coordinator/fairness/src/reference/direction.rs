@@ -139,12 +139,6 @@ impl<'a> Direction<'a> {
         product / (others.sqrt() * evidence.sum_rounds())
     }
 
-    /// D at length 1.
-    pub(super) fn into_unit(self) -> Vec<f32> {
-        let norm = self.square.sqrt();
-        self.values.into_iter().map(|value| (value / norm) as f32).collect()
-    }
-
     fn over_norms(&self, i: usize, product: f64, square: f64) -> f64 {
         let others = self.others(i);
         // What is left of D without part i may be rounding alone.

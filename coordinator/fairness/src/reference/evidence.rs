@@ -1,6 +1,6 @@
 //! The evidence about one node.
 
-use super::noise_subspace::remove;
+use super::noise_subspace::NoiseSubspace;
 use super::signature::{DIMENSION_MIN, Signature, signature};
 use crate::vector::{Dot, SquaredNorm};
 use pulp::Arch;
@@ -23,7 +23,7 @@ pub struct NodeEvidence {
     sum_rounds: f64,
     /// Σ λ^2(t−t′) over the answers in it.
     sum_squares: f64,
-    /// The last answer, of length 1, before anything was taken out of it.
+    /// The last answer, of length 1, before it was whitened.
     last: Vec<f32>,
     /// Signatures of its latest answers at the present reference.
     answers: VecDeque<Signature>,
@@ -31,8 +31,8 @@ pub struct NodeEvidence {
     precision: f64,
     /// What earlier references have shown.
     earlier: EarlierEvidence,
-    /// φᵢ,ₜ, for their scatter.
-    contributions: DecayedMean,
+    /// φᵢ,ₜ without the mean of their round, for their scatter.
+    deviations: DecayedMean,
     rounds: u32,
 }
 
@@ -98,7 +98,7 @@ impl DecayedMean {
 
 /// An answer as a direction.
 pub(super) struct DirectedAnswer {
-    /// uᵢ,ₜ: of length 1, without the directions in which all answers scatter; none if there is nothing that counts.
+    /// uᵢ,ₜ: whitened, of length 1; none if there is nothing that counts.
     pub(super) unit: Option<Vec<f32>>,
     /// The answer as it came, of length 1.
     whole: Vec<f32>,
@@ -133,7 +133,7 @@ impl NodeEvidence {
     }
 
     /// sᵢ at the present reference: the mean cosine of two different answers in Aᵢ.
-    fn similarity(&self) -> f64 {
+    pub(super) fn similarity(&self) -> f64 {
         let pairs = self.sum_rounds * self.sum_rounds - self.sum_squares;
         if pairs <= 0.0 {
             return 0.0;
@@ -141,8 +141,8 @@ impl NodeEvidence {
         (Arch::new().dispatch(SquaredNorm(&self.sum)) - self.sum_squares) / pairs
     }
 
-    /// An answer as a direction, without the parts along `noise`, compared with the earlier ones.
-    pub(super) fn receive(&self, gradient: Option<&[f32]>, noise: &[Vec<f32>]) -> DirectedAnswer {
+    /// An answer as a direction, whitened by what is known of `noise`, compared with the earlier ones.
+    pub(super) fn receive(&self, gradient: Option<&[f32]>, noise: &NoiseSubspace) -> DirectedAnswer {
         let Some(whole) = gradient.and_then(|gradient| normalised(gradient.to_vec())) else {
             return DirectedAnswer::nothing(false);
         };
@@ -152,7 +152,7 @@ impl NodeEvidence {
             return DirectedAnswer::nothing(true);
         }
         let mut unit = whole.clone();
-        noise.iter().for_each(|direction| remove(&mut unit, direction));
+        noise.whiten(&mut unit);
         let Some(unit) = normalised(unit) else { return DirectedAnswer::nothing(false) };
         let mut innovation = None;
         if comparable && self.sum_rounds >= INNOVATION_ROUNDS_MIN && self.sum.len() == unit.len() {
@@ -190,18 +190,19 @@ impl NodeEvidence {
         }
     }
 
-    /// Adds a contribution.
-    pub(super) fn credit(&mut self, contribution: f64, decay: f64) {
+    /// Adds a contribution, by its deviation from the mean of the round.
+    pub(super) fn credit(&mut self, deviation: f64, decay: f64) {
         self.rounds = self.rounds.saturating_add(1);
         self.earlier.rounds *= decay;
-        self.contributions.add(contribution, decay);
+        self.deviations.add(deviation, decay);
     }
 
     pub(super) fn set_precision(&mut self, precision: f64) {
         self.precision = precision;
     }
 
-    pub(super) fn standing(&self) -> ReferenceStanding {
+    /// ψᵢ; self-similarities below `floor` cannot be told from it.
+    pub(super) fn standing(&self, floor: f64) -> ReferenceStanding {
         let EarlierEvidence { rounds, precision, similarity } = self.earlier;
         let (now, all) = (self.sum_rounds, self.sum_rounds + rounds);
         let mean = |now_value: f64, earlier: f64| {
@@ -209,11 +210,12 @@ impl NodeEvidence {
         };
         let precision = mean(self.precision, precision);
         // s ≥ p², since |b| ≤ 1.
-        let self_similarity = mean(self.similarity(), similarity).max(precision * precision).min(1.0);
+        let least = floor.max(precision * precision);
+        let self_similarity = mean(self.similarity(), similarity).max(least).min(1.0);
         let scale = if self_similarity > 0.0 { self_similarity.powf(-0.25) } else { 0.0 };
         ReferenceStanding {
             value: precision * scale,
-            standard_error: self.contributions.error() * scale,
+            standard_error: self.deviations.error() * scale,
             precision,
             self_similarity,
             rounds: self.rounds,
@@ -221,7 +223,7 @@ impl NodeEvidence {
     }
 
     pub(super) fn forget_gradients(&mut self) {
-        let known = self.standing();
+        let known = self.standing(0.0);
         if self.sum_rounds > 0.0 {
             self.earlier = EarlierEvidence {
                 rounds: self.sum_rounds + self.earlier.rounds,

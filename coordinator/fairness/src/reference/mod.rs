@@ -6,7 +6,7 @@
 //! the paper's stop rule assumes and training violates.
 //!
 //! # Formula
-//! With uᵢ,ₜ the gradient of node i in round t, without the ten directions in which all answers scatter most about their node's
+//! With uᵢ,ₜ the gradient of node i in round t, whitened in the directions in which all answers scatter most about their node's
 //! mean, of length 1, and Aᵢ the sum of its own so far (decayed by λ a round):
 //!
 //! - the direction D = Σ wⱼAⱼ, robust by its weights ([`Direction`]), and D₋ᵢ the same without node i;
@@ -89,8 +89,8 @@ pub struct ReferenceMeasurement {
     nodes: Vec<NodeEvidence>,
     twins: Twins,
     noise: NoiseSubspace,
-    /// D of the last round, of length 1; empty before it is reliable.
-    direction: Vec<f32>,
+    /// The least self-similarity that is told from none: a sixteenth of the median.
+    similarity_floor: f64,
 }
 
 impl ReferenceMeasurement {
@@ -101,7 +101,7 @@ impl ReferenceMeasurement {
             nodes: Vec::new(),
             twins: Twins::default(),
             noise: NoiseSubspace::default(),
-            direction: Vec::new(),
+            similarity_floor: 0.0,
         }
     }
 
@@ -113,8 +113,8 @@ impl ReferenceMeasurement {
         self.check(answers)?;
         let nodes = answers.last().map_or(0, |answer| answer.node + 1).max(self.nodes.len());
         self.nodes.resize_with(nodes, NodeEvidence::default);
-        let noise = self.noise.basis(&self.direction);
-        let receive = |answer: &ReferenceAnswer<'_>| self.nodes[answer.node].receive(answer.gradient, &noise);
+        let receive =
+            |answer: &ReferenceAnswer<'_>| self.nodes[answer.node].receive(answer.gradient, &self.noise);
         let mut directed: Vec<DirectedAnswer> = answers.par_iter().map(receive).collect();
         let of = answers.iter().zip(&directed);
         let innovations =
@@ -129,13 +129,15 @@ impl ReferenceMeasurement {
         let repeated = answers.iter().zip(&directed).filter(|(_, directed)| directed.repeated);
         let repeated = repeated.map(|(answer, _)| answer.node).collect();
         let contributions = self.agreements(answers, &directed);
+        // What all have in common in a round is no error of the differences between nodes.
+        let mean = contributions.iter().sum::<f64>() / contributions.len().max(1) as f64;
         for (answer, contribution) in answers.iter().zip(&contributions) {
-            self.nodes[answer.node].credit(*contribution, self.decay);
+            self.nodes[answer.node].credit(contribution - mean, self.decay);
         }
         Ok(ReferenceRound { contributions, repeated })
     }
 
-    /// φᵢ,ₜ of each answer; pᵢ of every node and D are renewed. Nothing while D is not reliable.
+    /// φᵢ,ₜ of each answer; pᵢ of every node is renewed. Nothing while D is not reliable.
     fn agreements(&mut self, answers: &[ReferenceAnswer<'_>], directed: &[DirectedAnswer]) -> Vec<f64> {
         let groups = self.twins.groups(self.nodes.len());
         let mut part_of = vec![0; self.nodes.len()];
@@ -157,15 +159,18 @@ impl ReferenceMeasurement {
             direction.mean_agreement(part_of[node], evidence) / reliability
         };
         let precisions: Vec<f64> = self.nodes.par_iter().enumerate().map(precision).collect();
-        let common = direction.into_unit();
         self.nodes.iter_mut().zip(precisions).for_each(|(node, precision)| node.set_precision(precision));
-        self.direction = common;
+        let mut similarities: Vec<f64> = self.nodes.iter().map(NodeEvidence::similarity).collect();
+        similarities.sort_unstable_by(f64::total_cmp);
+        self.similarity_floor =
+            similarities.get(similarities.len() / 2).map_or(0.0, |median| median.max(0.0) / 16.0);
         contributions
     }
 
     /// ψ of a node, with its parts.
     pub fn standing(&self, node: usize) -> ReferenceStanding {
-        self.nodes.get(node).map_or_else(ReferenceStanding::default, NodeEvidence::standing)
+        let standing = |evidence: &NodeEvidence| evidence.standing(self.similarity_floor);
+        self.nodes.get(node).map_or_else(ReferenceStanding::default, standing)
     }
 
     /// Groups of nodes that answer alike.
@@ -176,8 +181,7 @@ impl ReferenceMeasurement {
     /// Begins again with other reference weights: sums of gradients are dropped, what they have shown is kept.
     pub fn change_reference(&mut self) {
         self.nodes.iter_mut().for_each(NodeEvidence::forget_gradients);
-        self.noise.forget();
-        self.direction.clear();
+        self.noise = NoiseSubspace::default();
     }
 
     /// True if every sum has so many values, or none.

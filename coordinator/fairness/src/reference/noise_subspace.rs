@@ -3,8 +3,8 @@
 use nalgebra::{DMatrix, SymmetricEigen};
 use serde::{Deserialize, Serialize};
 
-/// Directions that are taken out.
-const DIRECTIONS: usize = 10;
+/// Directions that are learnt.
+const DIRECTIONS: usize = 16;
 /// The share of what was known that is carried to the next round.
 const DECAY: f64 = 0.98;
 /// Differences of a round that are taken into account, at most: they are alike, and the cost is quadratic.
@@ -13,8 +13,8 @@ const DIFFERENCES_MAX: usize = 64;
 /// The leading principal directions of the scatter of answers about their node's mean.
 ///
 /// A few samples have a composition (which classes, which hours) that moves a gradient more than anything else, and says
-/// nothing about the quality of the data. In these directions there is much noise and, but for the common direction itself,
-/// which is kept, little else: without them the rest is told apart more precisely.
+/// nothing about the quality of the data. Scaled down to the scatter of all other directions, as Fisher's linear discriminant
+/// does, they do not hide the rest.
 ///
 /// Learnt from differences of consecutive answers of the same node, in which its mean is not contained; by a decayed
 /// incremental principal component analysis.
@@ -22,6 +22,8 @@ const DIFFERENCES_MAX: usize = 64;
 pub(super) struct NoiseSubspace {
     directions: Vec<Vec<f32>>,
     variances: Vec<f64>,
+    /// The scatter in all directions together.
+    total: f64,
 }
 
 impl NoiseSubspace {
@@ -34,6 +36,9 @@ impl NoiseSubspace {
             return;
         }
         let share = (1.0 / differences.len() as f64).sqrt();
+        let square = |values: &Vec<f32>| values.iter().map(|value| f64::from(*value).powi(2)).sum::<f64>();
+        self.total =
+            DECAY * self.total + share * share * differences.iter().map(|each| square(each)).sum::<f64>();
         let known = self.directions.iter().zip(&self.variances);
         let known = known.map(|(direction, variance)| ((DECAY * variance).sqrt(), direction));
         let rows: Vec<(f64, &Vec<f32>)> =
@@ -61,39 +66,20 @@ impl NoiseSubspace {
         self.variances = order.iter().map(|place| eigen.eigenvalues[*place]).collect();
     }
 
-    /// The directions to take out, of length 1 and at right angles to each other and to `kept`, of length 1 or empty.
-    pub(super) fn basis(&self, kept: &[f32]) -> Vec<Vec<f32>> {
-        let mut basis: Vec<Vec<f32>> = Vec::new();
-        for direction in &self.directions {
-            let mut left = direction.clone();
-            if kept.len() == left.len() {
-                remove(&mut left, kept);
-            }
-            for other in &basis {
-                remove(&mut left, other);
-            }
-            let norm = left.iter().map(|value| f64::from(*value).powi(2)).sum::<f64>().sqrt();
-            // What lay along the kept direction is gone, and the rest of it is rounding.
-            if norm > 0.1 {
-                left.iter_mut().for_each(|value| *value = (f64::from(*value) / norm) as f32);
-                basis.push(left);
-            }
+    /// Scales a vector down along the directions of much scatter, to the scatter of all others.
+    pub(super) fn whiten(&self, values: &mut [f32]) {
+        let known: f64 = self.variances.iter().sum();
+        let others = values.len().saturating_sub(self.directions.len()).max(1) as f64;
+        let rest = (self.total - known).max(0.0) / others;
+        for (direction, variance) in self.directions.iter().zip(&self.variances) {
+            let scale = (rest / variance).sqrt().min(1.0);
+            let along: f64 = values.iter().zip(direction).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum();
+            let excess = (1.0 - scale) * along;
+            let less =
+                |(value, d): (&mut f32, &f32)| *value = (f64::from(*value) - excess * f64::from(*d)) as f32;
+            values.iter_mut().zip(direction).for_each(less);
         }
-        basis
     }
-
-    pub(super) fn forget(&mut self) {
-        *self = Self::default();
-    }
-}
-
-/// Takes the part along `direction`, of length 1, out of a vector.
-pub(super) fn remove(values: &mut [f32], direction: &[f32]) {
-    let along: f64 = values.iter().zip(direction).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum();
-    values
-        .iter_mut()
-        .zip(direction)
-        .for_each(|(value, d)| *value = (f64::from(*value) - along * f64::from(*d)) as f32);
 }
 
 #[cfg(test)]
@@ -102,7 +88,7 @@ mod tests {
     use rand::{RngExt, SeedableRng};
 
     #[test]
-    fn strong_directions_are_found_and_the_kept_one_stays() {
+    fn directions_of_much_scatter_are_scaled_down() {
         let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(1);
         let mut subspace = NoiseSubspace::default();
         for _ in 0..40 {
@@ -113,18 +99,11 @@ mod tests {
             let differences: Vec<Vec<f32>> = (0..12).map(|_| difference(&mut rng)).collect();
             subspace.learn(&differences);
         }
-        let mut kept = vec![0.0; 100];
-        kept[1] = 1.0;
-        let basis = subspace.basis(&kept);
         let mut vector = vec![1.0f32; 100];
-        basis.iter().for_each(|direction| remove(&mut vector, direction));
-        assert!(vector[0].abs() < 0.2, "{}", vector[0]);
-        assert!((vector[1] - 1.0).abs() < 1e-3, "{}", vector[1]);
-        for (i, a) in basis.iter().enumerate() {
-            for (j, b) in basis.iter().enumerate() {
-                let product: f32 = a.iter().zip(b).map(|(a, b)| a * b).sum();
-                assert!((product - f32::from(u8::from(i == j))).abs() < 1e-4, "{i} {j} {product}");
-            }
-        }
+        subspace.whiten(&mut vector);
+        // A tenth of the scatter's deviation, give or take what few differences tell.
+        assert!(vector[..2].iter().all(|value| value.abs() < 0.3), "{:?}", &vector[..2]);
+        let rest = vector[2..].iter().sum::<f32>() / 98.0;
+        assert!((rest - 1.0).abs() < 0.1, "{rest}");
     }
 }

@@ -4,12 +4,14 @@ use super::evidence::normalised;
 use super::signature::{BITS, Signature, signature};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Innovations whose signatures differ in no more bits are one and the same with a little noise: an angle below 0.2.
 const COPIED_BITS_MAX: u32 = 33;
 /// A pair is alike in a round if its signatures differ in so many standard deviations less than those of the median pair.
 const DEVIATIONS: f64 = 6.0;
+/// A pair that is no copy must be nearer to each other than to any third by so many bits.
+const APART_BITS_MIN: u32 = 34;
 /// Sightings, decayed, from which a pair are twins.
 const SIGHTINGS_MIN: f64 = 3.0;
 /// The share of their common rounds in which twins are alike.
@@ -22,7 +24,8 @@ const NODES_MIN: usize = 4;
 /// Compared is what is new in two answers of one round, without each node's own mean. At fixed reference weights the noise of
 /// two nodes with data of their own is independent, whatever their data have in common on average. What nodes have in
 /// common in one round (the day, the weather) is their mean, and is taken out too; what is left of it moves the median of
-/// all pairs, from which a pair is told apart. Copies are alike whatever others do.
+/// all pairs, from which a pair is told apart. Nodes that are as near to a third as to each other have similar data, and are no
+/// twins unless they are copies.
 ///
 /// Every pair of a round is compared, N²/2 of them, by 64 bytes each: at 10,000 nodes a fraction of the time that reading
 /// their gradients takes.
@@ -51,22 +54,18 @@ impl Twins {
             return;
         }
         let shown = shown(innovations);
-        let limit = limit(&shown);
-        let of = |node: u32| shown.binary_search_by_key(&(node as usize), |shown| shown.node).ok();
-        self.pairs.retain(|(i, j), sightings| {
-            if let (Some(i), Some(j)) = (of(*i), of(*j)) {
-                let alike = shown[i].is_like(&shown[j], limit);
-                sightings.alike = decay * sightings.alike + f64::from(u8::from(alike));
+        let alike = alike(&shown);
+        let answered = |node: u32| shown.binary_search_by_key(&(node as usize), |shown| shown.node).is_ok();
+        self.pairs.retain(|pair, sightings| {
+            if answered(pair.0) && answered(pair.1) {
+                sightings.alike = decay * sightings.alike + f64::from(u8::from(alike.contains(pair)));
                 sightings.rounds = decay * sightings.rounds + 1.0;
             }
             // A pair that was alike once by chance is soon forgotten.
             sightings.alike > 0.1 && sightings.alike >= 0.1 * sightings.rounds
         });
-        for (at, one) in shown.iter().enumerate() {
-            for other in shown[at + 1..].iter().filter(|other| one.is_like(other, limit)) {
-                let seen = PairSightings { alike: 1.0, rounds: 1.0 };
-                self.pairs.entry((one.node as u32, other.node as u32)).or_insert(seen);
-            }
+        for pair in alike {
+            self.pairs.entry(pair).or_insert(PairSightings { alike: 1.0, rounds: 1.0 });
         }
     }
 
@@ -103,10 +102,31 @@ struct ShownInnovation {
     own: Signature,
 }
 
-impl ShownInnovation {
-    fn is_like(&self, other: &Self, limit: u32) -> bool {
-        self.own.distance(&other.own) < limit || self.whole.distance(&other.whole) <= COPIED_BITS_MAX
+/// Pairs that are alike in one round.
+fn alike(shown: &[ShownInnovation]) -> BTreeSet<(u32, u32)> {
+    let limit = limit(shown);
+    let near = |(at, one): (usize, &ShownInnovation)| -> Vec<(usize, u32, bool)> {
+        let pair = |(other, shown): (usize, &ShownInnovation)| {
+            let distance = one.own.distance(&shown.own);
+            let copied = one.whole.distance(&shown.whole) <= COPIED_BITS_MAX;
+            (distance < limit || copied).then_some((other, distance, copied))
+        };
+        shown.iter().enumerate().filter(|(other, _)| *other != at).filter_map(pair).collect()
+    };
+    let near: Vec<Vec<(usize, u32, bool)>> = shown.par_iter().enumerate().map(near).collect();
+    // Not alike by intent: who is as near to a third as to each other.
+    let stands_out = |one: usize, other: usize, distance: u32| {
+        near[one].iter().all(|(third, to_third, _)| *third == other || *to_third > distance + APART_BITS_MIN)
+    };
+    let mut alike = BTreeSet::new();
+    for (one, others) in near.iter().enumerate() {
+        for &(other, distance, copied) in others.iter().filter(|(other, ..)| *other > one) {
+            if copied || stands_out(one, other, distance) && stands_out(other, one, distance) {
+                alike.insert((shown[one].node as u32, shown[other].node as u32));
+            }
+        }
     }
+    alike
 }
 
 fn shown(innovations: &[(usize, &[f32])]) -> Vec<ShownInnovation> {
