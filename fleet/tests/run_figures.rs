@@ -36,6 +36,7 @@ fn the_json_object_has_the_promised_names() {
         "rho_accuracy",
         "rho_loss",
         "rho_staleness",
+        "rho_standing",
         "rounds",
         "seconds_fairness",
         "seconds_training",

@@ -1,6 +1,7 @@
 //! The same fleet over real MQTT and in virtual time.
 #![allow(clippy::unwrap_used)]
 
+use evenhand_federation::Policy;
 use evenhand_fleet::baseline::{self, STRATEGIES};
 use evenhand_fleet::sim::Interrupt;
 use evenhand_fleet::sim::demo::{self, DemoConfig, DemoPlan, Transport};
@@ -15,7 +16,14 @@ fn figures(config: DemoConfig) -> RunFigures {
 }
 
 fn small(transport: Transport) -> DemoConfig {
-    DemoConfig { nodes: 5, rounds: 24, window: Some(6), transport, ..Default::default() }
+    let policy = Policy::Paper;
+    DemoConfig { nodes: 5, rounds: 24, window: Some(6), policy, transport, ..Default::default() }
+}
+
+#[test]
+fn mqtt_and_memory_agree_where_everybody_is_measured_in_every_round() {
+    let config = |transport| DemoConfig { policy: Policy::Continuous, ..small(transport) };
+    assert_eq!(figures(config(Transport::Memory)).nodes, figures(config(Transport::Mqtt)).nodes);
 }
 
 #[test]

@@ -7,6 +7,7 @@ use evenhand_protocol::message::{Answer, Birth, Life, Measured, Refusal, Status,
 
 use crate::Federation;
 use crate::admission::UpdateLimits;
+use crate::config::Policy;
 use crate::effect::{Effect, EffectBuffer, OrderPayload};
 use crate::index::{DrawSlot, NodeIndex};
 use crate::input::Tick;
@@ -146,8 +147,8 @@ impl Federation {
         }
     }
 
-    /// Ends the round at its deadline. A node that has been silent for some rounds counts as offline until it speaks again: it
-    /// does not hold every round to its deadline.
+    /// Ends the round at its deadline. A node that has been silent for some rounds since the link was restored counts as offline
+    /// until it speaks again; under the policy "continuous" any silent node, which would hold every round to its deadline.
     pub(crate) fn expire(&mut self, now: Tick) {
         let Some(round) = self.phase.round_mut() else { return };
         if round.deadline().is_none_or(|deadline| now < deadline) {
@@ -155,7 +156,9 @@ impl Federation {
         }
         for node in round.awaited_nodes() {
             let member = self.roster.member_mut(node);
-            self.unconfirmed.mark(member.id.clone());
+            if self.rules.federation.policy == Policy::Continuous {
+                self.unconfirmed.mark(member.id.clone());
+            }
             member.session.online &= self.unconfirmed.miss(&member.id);
         }
         round.expire();

@@ -5,10 +5,9 @@ use std::path::Path;
 
 use evenhand_coordinator::store::{FILE, Store, StoreError};
 use evenhand_fairness::{Utility, UtilityState};
-use evenhand_federation::{ClosedRound, FederationConfig, Tick};
+use evenhand_federation::{ClosedRound, FederationConfig, ReceivedRound, Tick};
 use evenhand_protocol::codec::EncodedUpdate;
 use evenhand_protocol::identity::Digest;
-use evenhand_protocol::message::Update;
 use redb::{Database, ReadableTable, TableDefinition};
 use tempfile::TempDir;
 
@@ -107,14 +106,14 @@ fn each_difference_is_named_with_its_round() {
 
     // One bit of one number of one update.
     let before = tamper(path, UPDATES, 7, |bytes| {
-        let mut updates: Vec<(usize, Update)> = postcard::from_bytes(bytes).unwrap();
-        let plain = updates.iter_mut().find_map(|(_, update)| match &mut update.vector {
+        let mut received: ReceivedRound = postcard::from_bytes(bytes).unwrap();
+        let plain = received.updates.iter_mut().find_map(|(_, update)| match &mut update.vector {
             EncodedUpdate::F32(values) => Some(values),
             _ => None,
         });
         let value = &mut plain.unwrap()[5];
         *value = f32::from_bits(value.to_bits() ^ 1);
-        *bytes = postcard::to_allocvec(&updates).unwrap();
+        *bytes = postcard::to_allocvec(&received).unwrap();
     });
     found("round 7: ");
     restore(UPDATES, 7, before);

@@ -76,6 +76,7 @@ fn summary(run: &RecordedRun, figures: &RunFigures) -> Vec<(&'static str, String
     lines.push((
         "phases",
         match figures.t_alpha {
+            Some(0) => format!("{} rounds with {} draws each", figures.rounds, rules.exploiting.k),
             Some(t) => {
                 format!(
                     "explored {t} rounds, then {} with {} draws each",

@@ -4,7 +4,7 @@ use evenhand_fairness::measures::Summary;
 
 use super::record::TrialRecord;
 use crate::data::Dataset;
-use crate::sim::RunFigures;
+use crate::sim::{RunFigures, rho_standing};
 
 /// One measure of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -64,7 +64,8 @@ impl Measure {
             // A strategy that never explores has no end of it.
             Self::TAlpha => figures.t_alpha.filter(|&round| round > 0).map(f64::from),
             Self::Recall => figures.recall,
-            Self::RhoStanding => figures.rho_standing,
+            // None where contributions were never measured.
+            Self::RhoStanding => figures.recall.and_then(|_| rho_standing(&figures.nodes)),
             Self::SecondsTraining => Some(figures.seconds_training),
             Self::SecondsFairness => Some(figures.seconds_fairness),
             Self::Seconds => Some(record.seconds),

@@ -104,7 +104,7 @@ impl RecordedRun {
         RunFigures {
             rho_loss: rho(&losses),
             rho_staleness: rho(&waits),
-            rho_standing: self.rho_standing(&nodes),
+            rho_standing: self.is_measured().then(|| rho_standing(&nodes)).flatten(),
             rho_accuracy: accuracies.as_deref().and_then(rho),
             online_loss,
             online_loss_std: online_loss.map(|loss| loss.std),
@@ -148,12 +148,6 @@ impl RecordedRun {
         self.log.rounds.iter().any(|round| round.contributions.is_some())
     }
 
-    fn rho_standing(&self, nodes: &[NodeFigures]) -> Option<f64> {
-        let (qualities, standings): (Vec<f64>, Vec<f64>) =
-            nodes.iter().map(|node| (-node.zeta, node.standing)).unzip();
-        self.is_measured().then(|| measures::pearson(&qualities, &standings)).flatten()
-    }
-
     fn recall(&self, nodes: &[NodeFigures]) -> Option<f64> {
         let measured = self.is_measured();
         // Where all data are alike, there is no noisier half.
@@ -191,6 +185,13 @@ impl RecordedRun {
         let lags: Vec<f64> = (0..self.nodes.len()).filter_map(of_node).collect();
         Summary::of(&lags).map(|lags| lags.mean)
     }
+}
+
+/// Pearson of data quality, −ζ, with the standings; none if they are all equal.
+pub fn rho_standing(nodes: &[NodeFigures]) -> Option<f64> {
+    let (qualities, standings): (Vec<f64>, Vec<f64>) =
+        nodes.iter().map(|node| (-node.zeta, node.standing)).unzip();
+    measures::pearson(&qualities, &standings)
 }
 
 /// The share of `low_quality` nodes found among as many nodes of lowest standing; none if there are no such nodes.

@@ -28,7 +28,7 @@ mod run_result;
 mod runtime;
 
 pub use error::SimulationError;
-pub use figures::{NodeFigures, NormalityFigures, RunFigures};
+pub use figures::{NodeFigures, NormalityFigures, RunFigures, rho_standing};
 pub use interrupt::Interrupt;
 pub use recorded_run::{RecordedRun, RunDescription, SimulatedNode};
 pub(crate) use rules::simulated_federation;

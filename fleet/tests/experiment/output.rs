@@ -31,7 +31,7 @@ fn stored_trials_are_shown_without_running_any() {
     let wanted = trials(&all());
     run_in(out.path(), &wanted[..4], 1, &|setup, _, _, _| Ok(invented(setup))).unwrap();
     let stored = TrialRecords::stored(out.path(), &wanted).unwrap();
-    assert_eq!((stored.done(), stored.wanted), (4, 30));
+    assert_eq!((stored.done(), stored.wanted), (4, 33));
     let table = table_plan(&all()).fill(&stored, TRIALS).without_empty_rows();
     let names: Vec<&str> = table.rows.iter().map(|row| row.name.as_str()).collect();
     assert_eq!(names, ["Evenhand", "Evenhand, no replacement"]);
@@ -60,8 +60,8 @@ fn the_json_object_has_the_promised_shape() {
     let json = serde_json::to_value(&figures).unwrap();
     assert_eq!(json["settings"]["dataset"], "mnist");
     let strategies = json["strategies"].as_array().unwrap();
-    assert_eq!(strategies.len(), 10);
-    let (first, fedavg) = (&strategies[0], &strategies[4]);
+    assert_eq!(strategies.len(), 11);
+    let (first, fedavg) = (&strategies[0], &strategies[5]);
     assert_eq!((&first["name"], &first["trials"]), (&"evenhand".into(), &3.into()));
     assert_eq!(first["rho_loss"]["values"].as_array().unwrap().len(), 3);
     for number in ["mean", "standard_error"] {

@@ -33,8 +33,8 @@ fn the_paper_shares_trials_with_experiments_and_among_its_tables() {
     let records = run_in(out.path(), &fairness, 2, run).unwrap();
     assert_eq!(
         ran.load(Ordering::Relaxed),
-        3 * 10 * 3,
-        "three corruptions more, ten strategies, three trials"
+        3 * 11 * 3,
+        "three corruptions more, eleven strategies, three trials"
     );
     let tables: Vec<_> = plans.iter().map(|plan| plan.fill(&records, TRIALS)).collect();
     let row = &tables[0].rows[0];

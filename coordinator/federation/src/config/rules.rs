@@ -124,7 +124,11 @@ mod tests {
                 |s| s.admission.samples_ratio_max = 0.5,
                 "admission.samples_ratio_max = 0.5 must be 0 (off), or a number from 1 on",
             ),
-            (|s| s.federation.rounds = 0, "federation.rounds = 0 must be at least 1"),
+            (
+                |s| s.continuous.worst_wait = 40.0,
+                "worst_wait = 40 rounds cannot be promised to 10000 nodes with k = 4: equal odds are a wait of nodes/k; \
+                 raise exploiting.k or continuous.worst_wait, or lower federation.nodes_max",
+            ),
             (
                 |s| s.federation.nodes_max = 3,
                 "federation.nodes_max = 3 must be at least federation.nodes_min",

@@ -292,14 +292,15 @@ fn limits_beside_the_others_need_others_and_spare_who_keeps_to_them() {
     rules.admission.norm_ratio_max = 3.0;
     rules.admission.samples_ratio_max = 3.0;
     let mut world = ScriptedFederation::with(rules, 1, &["a", "b"]);
-    // Of two the louder one is limited, to three times the other: shares 1/4 and 3/4, θ = −½(¼ + ¾·3).
+    // Of two the louder one is limited, to three times the other: shares 1/4 and 3/4; and so is the product of samples and
+    // length, to three times the other's, which leaves it a length of 1: θ = −½(¼ + ¾).
     world.updates("a", 10, &[1.0]);
     world.updates("b", 100, &[50.0]);
-    assert_eq!(world.last().weights.values(), [-1.25]);
+    assert_eq!(world.last().weights.values(), [-0.5]);
     // Updates of zero say nothing about the length of others, and within the limits nothing changes.
     world.updates("a", 10, &[0.0]);
     world.updates("b", 30, &[2.0]);
-    assert_eq!(world.last().weights.values(), [-1.25 - 0.5 * 0.75 * 2.0]);
+    assert_eq!(world.last().weights.values(), [-0.5 - 0.5 * 0.75 * 2.0]);
 }
 
 /// One is drawn and one is new: new names could otherwise keep the model from moving, or move it alone.
