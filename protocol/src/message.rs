@@ -109,7 +109,7 @@ pub enum Order {
     /// Compute an update on the latest data.
     Train(Train),
     /// Compute a reference gradient on the latest data: no model is needed for it, and none is given.
-    Measure(Measure),
+    Measure(MeasureRequest),
     /// The ONNX file the manifest names: initial weights only, no secret.
     Graph {
         /// Digest of the graph and its parameter order, as in the manifest.
@@ -153,7 +153,7 @@ pub struct Train {
 
 /// One round's measurement of a node's data, at weights that no training has touched.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Measure {
+pub struct MeasureRequest {
     /// The round this belongs to.
     pub round: u32,
     /// Seed of the reference weights and of the sketch: see [`reference`](crate::reference).

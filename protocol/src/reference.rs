@@ -40,7 +40,7 @@ pub fn sketch(gradient: &[f32], seed: u64, dimension: usize) -> Vec<f32> {
     let mut sums = alloc::vec![0.0; dimension];
     for value in gradient {
         let bits = generator.next_u64();
-        let at = (u128::from(bits) * dimension as u128 >> 64) as usize;
+        let at = ((u128::from(bits) * dimension as u128) >> 64) as usize;
         // The lowest bit decides nothing about `at`, unless the dimension is beyond all memory.
         sums[at] += if bits & 1 == 1 { -value } else { *value };
     }

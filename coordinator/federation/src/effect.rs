@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use evenhand_protocol::identity::{Digest, NodeId};
-use evenhand_protocol::message::{Account, Manifest, Measure, Order, Refusal};
+use evenhand_protocol::message::{Account, Manifest, MeasureRequest, Order, Refusal};
 
 use crate::closed::RoundEvidence;
 use crate::draw::TrainingTask;
@@ -45,7 +45,7 @@ pub enum OrderPayload {
     /// A round's work, with the model. Only a draw can make one.
     Train(TrainingTask),
     /// The request for a reference gradient, without a model.
-    Measure(Measure),
+    Measure(MeasureRequest),
     /// The ONNX file, which is no secret.
     Graph {
         /// Its digest.

@@ -18,7 +18,7 @@ use crate::index::{DrawSlot, NodeIndex};
 use crate::input::Tick;
 use crate::phase::{Assessment, FederationPhase};
 use crate::round::{OpenRound, RoundProgress, RoundStage};
-use crate::running::Running;
+use crate::running::ContinuousPhase;
 use crate::standing::Standing;
 use crate::strategy::Participation;
 use crate::{Federation, Member};
@@ -67,7 +67,9 @@ impl Federation {
     fn first_phase(&self, now: Tick) -> FederationPhase {
         match self.strategy.participation() {
             Participation::ExploreThenDraw => match self.rules.federation.policy {
-                Policy::Continuous => FederationPhase::Running(Running::new(&self.rules, now)),
+                Policy::Continuous => {
+                    FederationPhase::Running(Box::new(ContinuousPhase::new(&self.rules, now)))
+                }
                 Policy::Paper => FederationPhase::Exploring(Exploring::new(now)),
             },
             _ => {

@@ -1,7 +1,7 @@
 //! The measurements of one round: whom to ask for a reference gradient, and what has come in.
 
 use evenhand_protocol::codec::{Bf16, CodecError};
-use evenhand_protocol::message::{Declined, LossKind, Measure, Measured, Refusal};
+use evenhand_protocol::message::{Declined, LossKind, MeasureRequest, Measured, Refusal};
 use evenhand_protocol::reference::sketch_dimension;
 use serde::{Deserialize, Serialize};
 
@@ -20,9 +20,9 @@ pub(crate) struct MeasureDraw {
 
 impl MeasureDraw {
     /// The request to each of these nodes.
-    pub(crate) fn request(&self, round: u32, rules: &Rules, deadline_ms: u32) -> Measure {
+    pub(crate) fn request(&self, round: u32, rules: &Rules, deadline_ms: u32) -> MeasureRequest {
         let loss: LossKind = rules.training.loss;
-        Measure {
+        MeasureRequest {
             round,
             seed: self.seed,
             dimension: rules.continuous.sketch_dimension,

@@ -12,7 +12,7 @@ use crate::finished::Finished;
 use crate::history::History;
 use crate::index::NodeIndex;
 use crate::round::{OpenRound, RoundStage};
-use crate::running::Running;
+use crate::running::ContinuousPhase;
 
 /// The current phase, with what only it needs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -20,7 +20,7 @@ pub(crate) enum FederationPhase {
     Enrolling(Enrolling),
     Exploring(Exploring),
     Exploiting(Exploiting),
-    Running(Running),
+    Running(Box<ContinuousPhase>),
     Finished(Finished),
     Failed(Failed),
 }
@@ -73,7 +73,7 @@ impl FederationPhase {
         let mut saved = match self {
             Self::Exploring(exploring) => Self::Exploring(exploring.clone_without_round()),
             Self::Exploiting(exploiting) => Self::Exploiting(exploiting.clone_without_round()),
-            Self::Running(running) => Self::Running(running.clone_without_round()),
+            Self::Running(running) => Self::Running(Box::new(running.clone_without_round())),
             other => other.clone(),
         };
         if let (Some(saved), Some(stage)) = (saved.stage_mut(), self.stage()) {

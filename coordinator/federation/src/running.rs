@@ -24,7 +24,7 @@ const TESTED_ROUNDS_MAX: usize = 512;
 
 /// The phase of the policy `continuous`: it has no other.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Running {
+pub(crate) struct ContinuousPhase {
     pub(crate) stage: RoundStage,
     /// β of the open round, or of the last one.
     temperature: f64,
@@ -39,7 +39,7 @@ pub(crate) struct Running {
     pub(crate) guard: ModelGuard,
 }
 
-impl Running {
+impl ContinuousPhase {
     pub(crate) fn new(rules: &Rules, until: Tick) -> Self {
         Self {
             stage: RoundStage::Resting { until },

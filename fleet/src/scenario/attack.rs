@@ -2,7 +2,7 @@
 
 use clap::ValueEnum;
 use evenhand_protocol::codec::{Bf16, EncodedUpdate};
-use evenhand_protocol::message::{Answer, Declined, Measure, Message, Order};
+use evenhand_protocol::message::{Answer, Declined, MeasureRequest, Message, Order};
 use evenhand_protocol::reference::sketch;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -86,7 +86,7 @@ pub struct Attacker {
     updates: Vec<Vec<f32>>,
     gradients: Vec<Vec<f32>>,
     first_model: Option<Vec<f32>>,
-    request: Option<Measure>,
+    request: Option<MeasureRequest>,
 }
 
 impl Attacker {

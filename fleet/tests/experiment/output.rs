@@ -34,7 +34,7 @@ fn stored_trials_are_shown_without_running_any() {
     assert_eq!((stored.done(), stored.wanted), (4, 33));
     let table = table_plan(&all()).fill(&stored, TRIALS).without_empty_rows();
     let names: Vec<&str> = table.rows.iter().map(|row| row.name.as_str()).collect();
-    assert_eq!(names, ["Evenhand", "Evenhand, no replacement"]);
+    assert_eq!(names, ["Evenhand", "paper"]);
     assert!(table.rows[1].cells[0].text().ends_with("(1 of 3)"), "{}", table.rows[1].cells[0].text());
 }
 

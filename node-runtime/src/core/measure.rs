@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use evenhand_protocol::codec::Bf16;
-use evenhand_protocol::message::{Answer, Declined, Measure, Measured, UpdateKind};
+use evenhand_protocol::message::{Answer, Declined, MeasureRequest, Measured, UpdateKind};
 use evenhand_protocol::reference::{reference_weights, sketch};
 use evenhand_protocol::tick::Tick;
 use serde::{Deserialize, Serialize};
@@ -23,7 +23,7 @@ struct MeasureKey {
 /// A request that waits for its graph or its data.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct QueuedMeasure {
-    request: Measure,
+    request: MeasureRequest,
     deadline: Tick,
 }
 
@@ -52,7 +52,12 @@ pub(super) struct ReferenceWeights {
 }
 
 impl Node {
-    pub(super) fn queue_measure(&mut self, now: Tick, request: Measure, effects: &mut Vec<NodeEffect>) {
+    pub(super) fn queue_measure(
+        &mut self,
+        now: Tick,
+        request: MeasureRequest,
+        effects: &mut Vec<NodeEffect>,
+    ) {
         if request.round < self.round {
             return;
         }

@@ -3,8 +3,8 @@
 use evenhand_protocol::codec::{CodecKind, EncodedUpdate};
 use evenhand_protocol::identity::{Digest, FederationId};
 use evenhand_protocol::message::{
-    Account, Answer, Declined, Life, LossKind, Manifest, Measure, Message, Order, Phase, Refusal, Train,
-    UpdateKind, Why,
+    Account, Answer, Declined, Life, LossKind, Manifest, MeasureRequest, Message, Order, Phase, Refusal,
+    Train, UpdateKind, Why,
 };
 use evenhand_protocol::tick::Tick;
 use evenhand_protocol::topic::Channel;
@@ -120,7 +120,7 @@ fn ready(settings: NodeSettings) -> Node {
 }
 
 fn measure(round: u32) -> NodeInput {
-    NodeInput::Order(Order::Measure(Measure {
+    NodeInput::Order(Order::Measure(MeasureRequest {
         round,
         seed: 9,
         dimension: 64,

@@ -4,8 +4,8 @@ use evenhand_protocol::chunk::TransferId;
 use evenhand_protocol::codec::{Bf16, CodecKind, EncodedUpdate, ErrorFeedback, encode};
 use evenhand_protocol::identity::{Digest, FederationId};
 use evenhand_protocol::message::{
-    Account, Answer, Birth, Declined, Life, LossKind, Manifest, Measure, Measured, Message, MissingChunks,
-    Order, Phase, Refusal, Status, Train, Update, UpdateKind, Why,
+    Account, Answer, Birth, Declined, Life, LossKind, Manifest, MeasureRequest, Measured, Message,
+    MissingChunks, Order, Phase, Refusal, Status, Train, Update, UpdateKind, Why,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -107,7 +107,7 @@ fn order() -> impl Strategy<Value = Message> {
     let loss = select(vec![LossKind::Mse, LossKind::Huber]);
     let measure = (any::<(u32, u64, u32, u32, u32)>(), loss).prop_map(
         |((round, seed, dimension, samples_max, deadline_ms), loss)| {
-            Order::Measure(Measure { round, seed, dimension, loss, samples_max, deadline_ms })
+            Order::Measure(MeasureRequest { round, seed, dimension, loss, samples_max, deadline_ms })
         },
     );
     prop_oneof![

@@ -4,8 +4,8 @@ use evenhand_protocol::chunk::TransferId;
 use evenhand_protocol::codec::{Bf16, CodecKind, ErrorFeedback, encode};
 use evenhand_protocol::identity::{Digest, FederationId};
 use evenhand_protocol::message::{
-    Account, Answer, Birth, Declined, Life, LossKind, Manifest, Measure, Measured, Message, MissingChunks,
-    Order, Phase, Refusal, Status, Train, Update, UpdateKind, Why,
+    Account, Answer, Birth, Declined, Life, LossKind, Manifest, MeasureRequest, Measured, Message,
+    MissingChunks, Order, Phase, Refusal, Status, Train, Update, UpdateKind, Why,
 };
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
@@ -71,7 +71,7 @@ pub(crate) fn messages() -> Vec<(&'static str, Message)> {
         ("train-known", train(None)),
         (
             "measure",
-            Message::Order(Order::Measure(Measure {
+            Message::Order(Order::Measure(MeasureRequest {
                 round: 7,
                 seed: 0xEDA7,
                 dimension: 4096,

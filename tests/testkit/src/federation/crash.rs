@@ -9,7 +9,7 @@ use evenhand_federation::{
 };
 use evenhand_protocol::codec::Bf16;
 use evenhand_protocol::identity::{Digest, NodeId};
-use evenhand_protocol::message::{Answer, Measure, Measured, Phase, Status};
+use evenhand_protocol::message::{Answer, MeasureRequest, Measured, Phase, Status};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -70,7 +70,7 @@ impl RepeatableNode {
 
 /// A reference gradient that is a function of the node's name, the round and the seed: a common direction, and noise that
 /// grows with the number in the name.
-pub fn reference_answer(node: &NodeId, request: &Measure) -> Answer {
+pub fn reference_answer(node: &NodeId, request: &MeasureRequest) -> Answer {
     let number = node.as_str().as_bytes()[1] - b'0';
     let mut rng = ChaCha8Rng::seed_from_u64(request.seed ^ u64::from(request.round) << 8 ^ u64::from(number));
     let noise = 0.5 + f32::from(number);

@@ -11,7 +11,7 @@ use evenhand_federation::{
 use evenhand_protocol::codec::EncodedUpdate;
 use evenhand_protocol::identity::{Digest, NodeId};
 use evenhand_protocol::message::{
-    Account, Answer, Birth, Declined, Life, Manifest, Measure, Phase, Refusal, Status, Update,
+    Account, Answer, Birth, Declined, Life, Manifest, MeasureRequest, Phase, Refusal, Status, Update,
 };
 
 use super::NewStrategy;
@@ -90,7 +90,7 @@ pub struct ScriptedFederation {
     pub now: Tick,
     pub closed: Vec<RoundEvidence>,
     pub tasks: Vec<(NodeId, TrainingTask)>,
-    pub measures: Vec<(NodeId, Measure)>,
+    pub measures: Vec<(NodeId, MeasureRequest)>,
     pub refusals: Vec<(NodeId, Refusal)>,
     pub manifests: Vec<(Option<NodeId>, Manifest)>,
     pub accounts: BTreeMap<NodeId, Account>,
