@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use evenhand_coordinator::shell::{ConnectionOptions, Coordinator, StoppedCoordinator, TimedRound};
-use evenhand_federation::RoundEvidence;
+use evenhand_federation::{Policy, RoundEvidence};
 use evenhand_fleet::sim::demo::{DemoConfig, DemoPlan};
 use evenhand_fleet::sim::fleet::HouseholdFleet;
 use evenhand_models::LoadOptions;
@@ -15,9 +15,9 @@ use evenhand_protocol::identity::FederationId;
 use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinHandle, JoinSet};
 
-/// The demo's households and rules, with so many nodes and rounds.
+/// The demo's households and rules under the policy "paper", with so many nodes and rounds.
 pub fn fleet(name: &str, nodes: usize, rounds: u32) -> HouseholdFleet {
-    let args = DemoConfig { nodes, rounds, window: Some(6), ..Default::default() };
+    let args = DemoConfig { nodes, rounds, policy: Policy::Paper, window: Some(6), ..Default::default() };
     let federation = FederationId::new(name).unwrap();
     DemoPlan::new(&args).unwrap().fleet(federation).unwrap().0
 }
