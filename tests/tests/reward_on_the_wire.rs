@@ -18,7 +18,7 @@ use evenhand_protocol::topic::{self, Channel};
 struct Round {
     drawn: BTreeSet<NodeId>,
     weights: Digest,
-    exploiting: bool,
+    draws: bool,
 }
 
 /// Everything that passed the broker until the federation said that it is finished.
@@ -53,7 +53,7 @@ async fn only_drawn_nodes_are_sent_the_latest_model() {
         let round = Round {
             drawn: record.asked().map(|row| row.node.clone()).collect(),
             weights: record.weights_before,
-            exploiting: record.phase == Phase::Exploiting,
+            draws: record.phase == Phase::Running,
         };
         rounds.insert(record.round, round);
         Ok(())
@@ -83,7 +83,7 @@ async fn only_drawn_nodes_are_sent_the_latest_model() {
             Order::Measure(_) | Order::Resend(_) | Order::Refused { .. } => {}
         }
     }
-    let exploited: Vec<(&u32, &Round)> = rounds.iter().filter(|(_, round)| round.exploiting).collect();
+    let exploited: Vec<(&u32, &Round)> = rounds.iter().filter(|(_, round)| round.draws).collect();
     assert!(exploited.iter().any(|(_, round)| round.drawn.len() < fleet.nodes.len()), "somebody waits");
     for (number, round) in exploited {
         assert_eq!(rewarded.get(number), Some(&round.drawn), "who was drawn in round {number} was rewarded");
