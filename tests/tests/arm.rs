@@ -118,6 +118,7 @@ async fn arm_nodes_explore_and_exploit_beside_native_ones_and_compute_what_they_
     let listener = tokio::spawn(overheard(events, federation.clone()));
 
     let args = DemoConfig {
+        policy: evenhand_federation::Policy::Paper,
         nodes: 5,
         rounds: 16,
         window: Some(4),
