@@ -5,6 +5,7 @@
 //! | [`core`] | the state machine: [`Node::step`](core::Node::step) turns inputs into effects, without I/O or clock |
 //! | [`source`], [`reading`] | sources of readings, one file each |
 //! | [`window`] | readings as samples: steps, normalisation, calendar |
+//! | [`time_zone`] | local time, by the database within the program |
 //! | [`model_cache`], [`prepared`] | models by digest, prepared once for training and forecasting |
 //! | [`shell`] | a driver over MQTT, with a state folder and a training pool |
 //! | [`inline`] | a driver on the caller's thread, for simulations |
@@ -82,4 +83,5 @@ pub mod prepared;
 pub mod reading;
 pub mod shell;
 pub mod source;
+pub mod time_zone;
 pub mod window;
