@@ -73,7 +73,7 @@ impl Federation {
         }
     }
 
-    /// Whether the same nodes are enrolled, and the same were drawn.
+    /// Checks that the same nodes are enrolled, and the same were drawn.
     fn compare_draw(&self, recorded: &ClosedRound) -> Result<(), ReplayDifference> {
         let differs = |what, recorded_value: String, computed: String| {
             Err(ReplayDifference { round: recorded.round, what, recorded: recorded_value, computed })
