@@ -6,8 +6,8 @@
 //! the paper's stop rule assumes and training violates.
 //!
 //! # Formula
-//! With uᵢ,ₜ the gradient of node i in round t, whitened in the directions in which all answers scatter most about their node's
-//! mean, of length 1, and Aᵢ the sum of its own so far (decayed by λ a round):
+//! With uᵢ,ₜ the gradient of node i in round t, whitened halfway in the directions in which all answers scatter most about their
+//! node's mean, of length 1, and Aᵢ the sum of its own so far (decayed by λ a round):
 //!
 //! - the direction D = Σ wⱼAⱼ, robust by its weights ([`Direction`]), and D₋ᵢ the same without node i;
 //! - the contribution φᵢ,ₜ = cos(uᵢ,ₜ, D₋ᵢ)/c, c the reliability of D: *precision*, how well one round's samples agree with
