@@ -15,7 +15,7 @@ use crate::sim::online::OnlineScore;
 use crate::sim::{RecordedRun, RunFigures};
 
 /// Changes when the same setup would yield other figures: records of another number must not be mixed with ours.
-pub const FORMAT: u16 = 3;
+pub const FORMAT: u16 = 4;
 
 /// A finished trial: its setup, its figures, and its time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

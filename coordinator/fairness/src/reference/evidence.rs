@@ -1,5 +1,6 @@
 //! The evidence about one node.
 
+use super::decayed_mean::BlockedMean;
 use super::noise_subspace::NoiseSubspace;
 use super::signature::{DIMENSION_MIN, Signature, signature};
 use crate::vector::{Dot, SquaredNorm};
@@ -11,6 +12,8 @@ use std::collections::VecDeque;
 const ANSWERS_REMEMBERED: usize = 64;
 /// An answer whose signature differs from an earlier one in no more bits is that one again: an angle below 0.05.
 const REPEATED_BITS_MAX: u32 = 8;
+/// ψᵢ = pᵢ/sᵢ^x: x = 0 would be the precision alone, x = ½ the bias alone.
+const SIMILARITY_EXPONENT: f64 = 0.375;
 /// Rounds of one reference after which a node's own mean is known well enough to be taken out of its answers.
 const INNOVATION_ROUNDS_MIN: f64 = 3.0;
 
@@ -31,7 +34,7 @@ pub struct NodeEvidence {
     precision: f64,
     /// What earlier references have shown.
     earlier: EarlierEvidence,
-    /// φᵢ,ₜ without the mean of their round, for their scatter.
+    /// What each round moved pᵢ/sᵢ^x by, without the mean of its round: for the error of the standing.
     deviations: BlockedMean,
     rounds: u32,
 }
@@ -47,9 +50,9 @@ struct EarlierEvidence {
 /// ψᵢ and its parts.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct ReferenceStanding {
-    /// ψᵢ = pᵢ/sᵢ^¼.
+    /// ψᵢ = pᵢ/sᵢ^⅜.
     pub value: f64,
-    /// Its standard error, from the scatter of the contributions.
+    /// Its standard error, from the scatter over rounds of what each moved it by.
     pub standard_error: f64,
     /// pᵢ: the mean agreement.
     pub precision: f64,
@@ -66,74 +69,6 @@ impl ReferenceStanding {
     }
 }
 
-/// A mean whose memory decays, with the mean of squares.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-struct DecayedMean {
-    weight: f64,
-    squared_weights: f64,
-    mean: f64,
-    mean_square: f64,
-}
-
-impl DecayedMean {
-    fn add(&mut self, value: f64, decay: f64) {
-        self.weight = decay * self.weight + 1.0;
-        self.squared_weights = decay * decay * self.squared_weights + 1.0;
-        self.mean += (value - self.mean) / self.weight;
-        self.mean_square += (value * value - self.mean_square) / self.weight;
-    }
-
-    /// Number of values that it is worth.
-    fn values(&self) -> f64 {
-        if self.weight == 0.0 { 0.0 } else { self.weight * self.weight / self.squared_weights }
-    }
-
-    /// Standard error of the mean; that of a single value cannot be told and is taken to be its size.
-    fn error(&self) -> f64 {
-        if self.weight == 0.0 {
-            return 0.0;
-        }
-        let values = self.values();
-        if values <= 1.5 {
-            return self.mean.abs();
-        }
-        ((self.mean_square - self.mean * self.mean).max(0.0) / (values - 1.0)).sqrt()
-    }
-}
-
-/// Rounds whose mean counts as one value.
-const BLOCK_ROUNDS: u32 = 8;
-/// Blocks from which the scatter of their means is known.
-const BLOCKS_MIN: f64 = 4.0;
-
-/// A decayed mean whose error is told by the scatter of the means of blocks: rounds that follow each other are not independent,
-/// since samples come in their order (by day and by night).
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-struct BlockedMean {
-    single: DecayedMean,
-    blocks: DecayedMean,
-    block_sum: f64,
-    block_rounds: u32,
-}
-
-impl BlockedMean {
-    fn add(&mut self, value: f64, decay: f64) {
-        self.single.add(value, decay);
-        self.block_sum += value;
-        self.block_rounds += 1;
-        if self.block_rounds == BLOCK_ROUNDS {
-            let mean = self.block_sum / f64::from(BLOCK_ROUNDS);
-            self.blocks.add(mean, decay.powi(BLOCK_ROUNDS as i32));
-            (self.block_sum, self.block_rounds) = (0.0, 0);
-        }
-    }
-
-    /// Standard error of the mean.
-    fn error(&self) -> f64 {
-        if self.blocks.values() >= BLOCKS_MIN { self.blocks.error() } else { self.single.error() }
-    }
-}
-
 /// An answer as a direction.
 pub(super) struct DirectedAnswer {
     /// uᵢ,ₜ: whitened, of length 1; none if there is nothing that counts.
@@ -144,13 +79,15 @@ pub(super) struct DirectedAnswer {
     pub(super) repeated: bool,
     /// Signature of the answer as it came.
     signature: Option<Signature>,
+    /// Mean of cos(uᵢ,ₜ, uᵢ,ₜ′) over the earlier answers.
+    similarity: f64,
     /// What is new in the answer: without the mean of the node's own, of length 1.
     pub(super) innovation: Option<Vec<f32>>,
 }
 
 impl DirectedAnswer {
     fn nothing(repeated: bool) -> Self {
-        Self { unit: None, whole: Vec::new(), repeated, signature: None, innovation: None }
+        Self { unit: None, whole: Vec::new(), repeated, signature: None, similarity: 0.0, innovation: None }
     }
 }
 
@@ -192,17 +129,20 @@ impl NodeEvidence {
         let mut unit = whole.clone();
         noise.whiten(&mut unit);
         let Some(unit) = normalised(unit) else { return DirectedAnswer::nothing(false) };
-        let mut innovation = None;
-        if comparable && self.sum_rounds >= INNOVATION_ROUNDS_MIN && self.sum.len() == unit.len() {
+        let (mut similarity, mut innovation) = (0.0, None);
+        if self.sum_rounds > 0.0 && self.sum.len() == unit.len() {
             let wide: Vec<f64> = self.sum.iter().map(|value| f64::from(*value)).collect();
+            let along = Arch::new().dispatch(Dot(&wide, &unit));
+            similarity = along / self.sum_rounds;
             let square: f64 = wide.iter().map(|value| value * value).sum();
-            if square > 0.0 {
-                let scale = (Arch::new().dispatch(Dot(&wide, &unit)) / square) as f32;
+            if comparable && self.sum_rounds >= INNOVATION_ROUNDS_MIN && square > 0.0 {
+                let scale = (along / square) as f32;
                 let own = self.sum.iter().map(|sum| scale * sum);
                 innovation = normalised(unit.iter().zip(own).map(|(value, own)| value - own).collect());
             }
         }
-        DirectedAnswer { unit: Some(unit), whole, repeated: false, signature: Some(own), innovation }
+        let signature = Some(own);
+        DirectedAnswer { unit: Some(unit), whole, repeated: false, signature, similarity, innovation }
     }
 
     /// The difference of an answer from the last one, in which the node's mean is not contained.
@@ -228,7 +168,26 @@ impl NodeEvidence {
         }
     }
 
-    /// Adds a contribution, by its deviation from the mean of the round.
+    /// The part of ψᵢ/sᵢ^−x that rests on one answer with the contribution φ: ψ is linear in it, to first order.
+    ///
+    /// # Formula
+    /// φ − 2x·(p/s)·ŝ with ŝ = φp + g·(s′ − φp), the answer's similarity with the node's mean: φp of it along D, the rest as
+    /// far as it is known. s′ is its mean similarity with earlier answers; g = 1 − (noise in A⊥)/‖A⊥‖², at least 0, with A⊥
+    /// the part of Aᵢ across D.
+    pub(super) fn influence(&self, answer: &DirectedAnswer, contribution: f64, floor: f64) -> f64 {
+        let known = self.standing(floor);
+        if known.self_similarity <= 0.0 {
+            return contribution;
+        }
+        let along = self.precision * self.sum_rounds;
+        let across = Arch::new().dispatch(SquaredNorm(&self.sum)) - along * along;
+        let gain = if across > 0.0 { (1.0 - self.noise() / across).max(0.0) } else { 0.0 };
+        let common = contribution * known.precision;
+        let similarity = common + gain * (answer.similarity - common);
+        contribution - 2.0 * SIMILARITY_EXPONENT * known.precision / known.self_similarity * similarity
+    }
+
+    /// Adds a round, by the deviation of its influence from the mean of the round.
     pub(super) fn credit(&mut self, deviation: f64, decay: f64) {
         self.rounds = self.rounds.saturating_add(1);
         self.earlier.rounds *= decay;
@@ -250,7 +209,7 @@ impl NodeEvidence {
         // s ≥ p², since |b| ≤ 1.
         let least = floor.max(precision * precision);
         let self_similarity = mean(self.similarity(), similarity).max(least).min(1.0);
-        let scale = if self_similarity > 0.0 { self_similarity.powf(-0.25) } else { 0.0 };
+        let scale = if self_similarity > 0.0 { self_similarity.powf(-SIMILARITY_EXPONENT) } else { 0.0 };
         ReferenceStanding {
             value: precision * scale,
             standard_error: self.deviations.error() * scale,

@@ -6,21 +6,22 @@
 //! the paper's stop rule assumes and training violates.
 //!
 //! # Formula
-//! With uᵢ,ₜ the gradient of node i in round t, whitened in the directions in which all answers scatter most about their node's
-//! mean, of length 1, and Aᵢ the sum of its own so far (decayed by λ a round):
+//! With uᵢ,ₜ the gradient of node i in round t, whitened halfway in the directions in which all answers scatter most about their
+//! node's mean, of length 1, and Aᵢ the sum of its own so far (decayed by λ a round):
 //!
 //! - the direction D = Σ wⱼAⱼ, robust by its weights ([`Direction`]), and D₋ᵢ the same without node i;
 //! - the contribution φᵢ,ₜ = cos(uᵢ,ₜ, D₋ᵢ)/c, c the reliability of D: *precision*, how well one round's samples agree with
 //!   everybody else's. U(S) = Σ_{i∈S} φᵢ,ₜ is additive, so φᵢ,ₜ is the Shapley value, exactly;
 //! - the self-similarity sᵢ = mean of cos(uᵢ,ₜ, uᵢ,ₜ′) over rounds t ≠ t′. A gradient is μᵢ and noise, so pᵢ, the mean of φᵢ,ₜ by
 //!   the present D, is √sᵢ·cos(μᵢ, D): the *bias* bᵢ = pᵢ/√sᵢ is what agreement would remain if the node sent all its data at once;
-//! - the standing ψᵢ = √(pᵢbᵢ) = pᵢ/sᵢ^¼.
+//! - the standing ψᵢ = pᵢ^¼·bᵢ^¾ = pᵢ/sᵢ^⅜, with the error that follows from what each round moved it by.
 //!
 //! Noise, missing values and few samples lower pᵢ; few classes and systematic faults lower bᵢ. Lengths count nowhere. An
 //! answer that is missing, zero, or an earlier one again counts as 0; one answer repeated for ever has sᵢ = 1, and so a bias
 //! as low as its precision. Nodes that are alone have no others to agree with and earn nothing. Nodes that answer alike
 //! beyond what their data have in common are [`Twins`].
 
+mod decayed_mean;
 mod direction;
 mod evidence;
 mod noise_subspace;
@@ -129,10 +130,16 @@ impl ReferenceMeasurement {
         let repeated = answers.iter().zip(&directed).filter(|(_, directed)| directed.repeated);
         let repeated = repeated.map(|(answer, _)| answer.node).collect();
         let contributions = self.agreements(answers, &directed);
+        let influence =
+            |((answer, directed), contribution): ((&ReferenceAnswer<'_>, &DirectedAnswer), &f64)| {
+                self.nodes[answer.node].influence(directed, *contribution, self.similarity_floor)
+            };
+        let influences: Vec<f64> =
+            answers.par_iter().zip(&directed).zip(&contributions).map(influence).collect();
         // What all have in common in a round is no error of the differences between nodes.
-        let mean = contributions.iter().sum::<f64>() / contributions.len().max(1) as f64;
-        for (answer, contribution) in answers.iter().zip(&contributions) {
-            self.nodes[answer.node].credit(contribution - mean, self.decay);
+        let mean = influences.iter().sum::<f64>() / influences.len().max(1) as f64;
+        for (answer, influence) in answers.iter().zip(&influences) {
+            self.nodes[answer.node].credit(influence - mean, self.decay);
         }
         Ok(ReferenceRound { contributions, repeated })
     }

@@ -7,14 +7,16 @@ use serde::{Deserialize, Serialize};
 const DIRECTIONS: usize = 16;
 /// The share of what was known that is carried to the next round.
 const DECAY: f64 = 0.98;
+/// The power of the ratio of variances by which a direction is scaled: ½ would make it scatter like the others.
+const WHITENING_EXPONENT: f64 = 0.25;
 /// Differences of a round that are taken into account, at most: they are alike, and the cost is quadratic.
 const DIFFERENCES_MAX: usize = 64;
 
 /// The leading principal directions of the scatter of answers about their node's mean.
 ///
 /// A few samples have a composition (which classes, which hours) that moves a gradient more than anything else, and says
-/// nothing about the quality of the data. Scaled down to the scatter of all other directions, as Fisher's linear discriminant
-/// does, they do not hide the rest.
+/// nothing about the quality of the data. Scaled down towards the scatter of all other directions, halfway to what Fisher's
+/// linear discriminant does, they do not hide the rest.
 ///
 /// Learnt from differences of consecutive answers of the same node, in which its mean is not contained; by a decayed
 /// incremental principal component analysis.
@@ -66,13 +68,18 @@ impl NoiseSubspace {
         self.variances = order.iter().map(|place| eigen.eigenvalues[*place]).collect();
     }
 
-    /// Scales a vector down along the directions of much scatter, to the scatter of all others.
+    /// Scales a vector down along the directions of much scatter, halfway to the scatter of all others.
+    ///
+    /// # Formula
+    /// By (v₀/v)^¼, where v is the variance along the direction and v₀ that along the others: the deviation becomes the
+    /// geometric mean of both. All the way, (v₀/v)^½, would also hide what tells a label that is wrong: a sample with the
+    /// opposite gradient scatters along the mean itself.
     pub(super) fn whiten(&self, values: &mut [f32]) {
         let known: f64 = self.variances.iter().sum();
         let others = values.len().saturating_sub(self.directions.len()).max(1) as f64;
         let rest = (self.total - known).max(0.0) / others;
         for (direction, variance) in self.directions.iter().zip(&self.variances) {
-            let scale = (rest / variance).sqrt().min(1.0);
+            let scale = (rest / variance).powf(WHITENING_EXPONENT).min(1.0);
             let along: f64 = values.iter().zip(direction).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum();
             let excess = (1.0 - scale) * along;
             let less =
@@ -101,8 +108,9 @@ mod tests {
         }
         let mut vector = vec![1.0f32; 100];
         subspace.whiten(&mut vector);
-        // A tenth of the scatter's deviation, give or take what few differences tell.
-        assert!(vector[..2].iter().all(|value| value.abs() < 0.3), "{:?}", &vector[..2]);
+        // Ten times the deviation of the others: scaled by √(1/10), give or take what few differences tell.
+        let expected = 0.1f32.sqrt();
+        assert!(vector[..2].iter().all(|value| (value.abs() - expected).abs() < 0.1), "{:?}", &vector[..2]);
         let rest = vector[2..].iter().sum::<f32>() / 98.0;
         assert!((rest - 1.0).abs() < 0.1, "{rest}");
     }

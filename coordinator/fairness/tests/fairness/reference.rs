@@ -108,6 +108,80 @@ fn standings_follow_precision() {
 }
 
 #[test]
+fn the_standing_is_precision_by_self_similarity() {
+    let measurement = World::new(10).run(|_, _, gradient, _| Some(gradient));
+    for node in 0..NODES {
+        let found = measurement.standing(node);
+        let expected = found.precision.powf(0.25) * found.bias().powf(0.75);
+        assert!((found.value - expected).abs() < 1e-12, "{found:?}");
+    }
+}
+
+/// Standings of equal nodes, with their errors: so many worlds of twelve nodes each.
+fn equal_nodes(worlds: u64, gradient: impl Fn(&mut World, usize) -> Vec<f32>) -> (f64, f64) {
+    let (mut squares, mut errors, mut count) = (0.0, 0.0, 0.0);
+    for seed in 0..worlds {
+        let mut world = World::new(100 + seed);
+        let mut measurement = ReferenceMeasurement::new(200.0);
+        for _ in 0..ROUNDS {
+            let gradients: Vec<Vec<f32>> = (0..NODES).map(|node| gradient(&mut world, node)).collect();
+            let answers: Vec<ReferenceAnswer<'_>> = gradients
+                .iter()
+                .enumerate()
+                .map(|(node, gradient)| ReferenceAnswer { node, gradient: Some(gradient) })
+                .collect();
+            measurement.measure(&answers).unwrap();
+        }
+        let found: Vec<_> = (0..NODES).map(|node| measurement.standing(node)).collect();
+        let mean = found.iter().map(|standing| standing.value).sum::<f64>() / NODES as f64;
+        squares += found.iter().map(|standing| (standing.value - mean).powi(2)).sum::<f64>();
+        errors += found.iter().map(|standing| standing.standard_error.powi(2)).sum::<f64>();
+        count += (NODES - 1) as f64;
+    }
+    ((squares / count).sqrt(), (errors / (worlds as f64 * NODES as f64)).sqrt())
+}
+
+#[test]
+fn errors_of_standings_are_those_made() {
+    for noise in [1.0f32, 3.0] {
+        let (made, told) = equal_nodes(6, |world, _| world.gradient(noise));
+        println!("noise {noise}: standings of equal nodes deviate by {made:.5}, their errors say {told:.5}");
+        assert!(told > 0.75 * made && told < 1.6 * made, "noise {noise}: {told} for {made}");
+    }
+}
+
+#[test]
+fn opposite_samples_cost_standing_though_they_scatter_along_the_mean() {
+    // A share of the samples has the opposite gradient: their scatter is along the mean, where whitening must not hide it.
+    let mut world = World::new(11);
+    let mut measurement = ReferenceMeasurement::new(200.0);
+    for _ in 0..ROUNDS {
+        let gradients: Vec<Vec<f32>> = (0..NODES)
+            .map(|node| {
+                let mut sum = vec![0.0; DIM];
+                for _ in 0..4 {
+                    let wrong = world.rng.random::<f64>() < 0.3 * node as f64 / (NODES - 1) as f64;
+                    let sample = world.gradient(1.0);
+                    let sign = if wrong { -1.0 } else { 1.0 };
+                    sum.iter_mut().zip(sample).for_each(|(sum, value)| *sum += sign * value);
+                }
+                sum
+            })
+            .collect();
+        let answers: Vec<ReferenceAnswer<'_>> = gradients
+            .iter()
+            .enumerate()
+            .map(|(node, gradient)| ReferenceAnswer { node, gradient: Some(gradient) })
+            .collect();
+        measurement.measure(&answers).unwrap();
+    }
+    let found = standings(&measurement);
+    let wrong: Vec<f64> = (0..NODES).map(|node| -(node as f64)).collect();
+    let rho = evenhand_fairness::measures::pearson(&wrong, &found).unwrap();
+    assert!(rho > 0.9, "{rho}: {found:?}");
+}
+
+#[test]
 fn lengths_earn_nothing() {
     let honest = World::new(2).run(|_, _, gradient, _| Some(gradient));
     let long = World::new(2).run(|_, node, gradient, _| {
