@@ -13,6 +13,9 @@ use crate::experiment::variant::Variant;
 
 /// Runs FedAvg with every node at several learning rates, and prints which scores best.
 pub(super) fn run(args: &ExperimentArgs) -> Result<Exit, FleetError> {
+    let mut args = args.clone();
+    // Every node takes part, however few there are.
+    args.overrides.k = args.overrides.nodes;
     let base = args.setup(Variant::Fedavg)?;
     let trials = args.trials.trials;
     let wanted: Vec<Setup> = rate::setups(&base).iter().flat_map(|setup| seeds(setup, trials)).collect();
