@@ -54,15 +54,57 @@ fn an_experiment_is_run_once_and_shown_as_often_as_wanted() {
     assert_eq!(json["strategies"][0]["trials"], 2);
     assert!(json["strategies"][0]["online_accuracy"]["mean"]["mean"].is_f64());
     assert_eq!(json["settings"]["rounds"], 16);
+    let evenhand = &json["strategies"][0];
+    for name in ["rho_standing", "recall", "rho_staleness", "rho_loss"] {
+        assert!(evenhand[name]["mean"].is_f64(), "{name}: {evenhand}");
+        assert!(evenhand["level_0"][name]["mean"].is_f64(), "{name}: {evenhand}");
+        assert_eq!(evenhand["level_0"]["trials"], 2);
+    }
+    for name in ["rho_worth", "online_mape"] {
+        assert!(evenhand.as_object().unwrap().contains_key(name) && evenhand[name].is_null(), "{name}");
+    }
 
     let again = experiment(out.path(), &["--trials", "2"]);
-    assert!(text(&again.stderr).contains("4 of 4 trials are done already"), "{}", text(&again.stderr));
+    assert!(text(&again.stderr).contains("8 of 8 trials are done already"), "{}", text(&again.stderr));
     let table = text(&again.stdout);
     assert!(table.contains("Evenhand") && table.contains("FedAvg") && table.contains('±'), "{table}");
+    let head = table.lines().nth(1).unwrap();
+    let columns =
+        ["ρ(standing)", "ρ(staleness)", "ρ(loss)"].map(|rho| format!("{rho}  ")).map(|rho| head.find(&rho));
+    assert!(columns.is_sorted() && columns[0].is_some(), "side by side: {head}");
+    assert_eq!(head.matches("level 0").count(), 3, "a control beside every ρ: {head}");
     assert!(!table.contains("NaN"), "{table}");
     let own = "nodes-4,rounds-16,batch-3,k-2,window-4,watched-2";
     let report = out.path().join(format!("synthetic/feature-noise/paper/report-{own}.html"));
     assert!(table.contains(&report.display().to_string()) && report.is_file(), "{table}");
+}
+
+#[test]
+fn without_a_control_only_the_trials_are_run() {
+    let out = tempfile::tempdir().unwrap();
+    let output = experiment(out.path(), &["--trials", "1", "--no-control"]);
+    let (said, table) = (text(&output.stderr), text(&output.stdout));
+    assert!(said.contains("2 trials") && !table.contains("level 0"), "{said}{table}");
+}
+
+#[test]
+fn the_useful_rate_is_found_and_can_be_asked_for() {
+    let out = tempfile::tempdir().unwrap();
+    let flags = "experiment --find-rate --nodes 4 --rounds 12 --tested-nodes 2 --window 4 --batch 3 --trials 1 --json";
+    let flags: Vec<&str> = flags.split(' ').collect();
+    let output = command(out.path(), &flags).output().unwrap();
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let rates = json["rates"].as_array().unwrap();
+    let factors: Vec<f64> = rates.iter().map(|rate| rate["factor"].as_f64().unwrap()).collect();
+    assert_eq!(factors, [1.0, 3.0, 10.0, 30.0, 100.0]);
+    let score = |rate: &Value| rate["online"]["mean"].as_f64().unwrap_or(0.0);
+    let best = rates.iter().max_by(|one, other| score(one).total_cmp(&score(other))).unwrap();
+    assert_eq!(json["best_learning_rate"], best["learning_rate"]);
+    let factor = json["best_factor"].to_string();
+    let at_it =
+        experiment(out.path(), &["--trials", "1", "--json", "--rate-factor", &factor, "--no-control"]);
+    let at_it: Value = serde_json::from_slice(&at_it.stdout).unwrap();
+    assert_eq!(at_it["settings"]["learning_rate"], best["learning_rate"]);
 }
 
 #[test]
@@ -112,7 +154,7 @@ fn an_interrupted_experiment_says_how_to_go_on() {
         command(out.path(), &arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut errors = BufReader::new(child.stderr.take().unwrap());
     let mut line = String::new();
-    while !line.contains("of 2000 trials done") {
+    while !line.contains("of 4000 trials done") {
         line.clear();
         assert!(errors.read_line(&mut line).unwrap() > 0, "it ended before a trial was done");
     }

@@ -8,15 +8,18 @@ use evenhand_federation::OptimiserKind;
 use evenhand_program::exit::Exit;
 
 use super::trial_args::{TrialArgs, finished};
-use super::{FleetError, by_name};
+use super::{FleetError, by_name, find_rate};
 use crate::data::Dataset;
-use crate::experiment::comparison::table_plan;
+use crate::experiment::ExperimentError;
+use crate::experiment::comparison::filled_table;
 use crate::experiment::page;
+use crate::experiment::rate;
 use crate::experiment::setup::Setup;
 use crate::experiment::setup_check::SettingError;
 use crate::experiment::summary::ExperimentFigures;
 use crate::experiment::table::seeds;
 use crate::experiment::variant::{Variant, Variants};
+use crate::experiment::worth::truth;
 use crate::names::value_name;
 use crate::scenario::Corruption;
 
@@ -27,12 +30,31 @@ Examples:
   evenhand-fleet experiment --dataset mnist --data DIR   MNIST with feature noise
   evenhand-fleet experiment --dataset mnist --data DIR --corruption label-noise \\
       --strategy evenhand,paper-credit,fedavg --trials 10
+  evenhand-fleet experiment --dataset mnist --data DIR --find-rate
 
 Every finished trial is a file in --out: Ctrl-C loses only the trials under way, and the same
 command goes on.
 Figures are means ± standard errors over trials; – is what a strategy does not have.";
 
 /// Flags of `evenhand-fleet experiment`
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct ExperimentCommand {
+    /// The trials.
+    #[command(flatten)]
+    pub args: ExperimentArgs,
+    /// Run FedAvg with all nodes in every round at 1, 3, 10, 30 and 100 times the learning rate instead, and print which
+    /// scores best online
+    #[arg(long, conflicts_with_all = ["strategy", "rate_factor", "k"])]
+    pub find_rate: bool,
+    /// Do not run the control, in which all data are equally good: its correlations stand beside the others
+    #[arg(long)]
+    pub no_control: bool,
+    /// Folder of worths, as `evenhand-fleet worth` makes them: standings are compared with them too
+    #[arg(long, value_name = "DIR")]
+    pub worth: Option<PathBuf>,
+}
+
+/// Flags of trials of several strategies
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct ExperimentArgs {
     /// Data set
@@ -70,7 +92,10 @@ pub(crate) struct Overrides {
     /// The learning rate, η
     #[arg(long, value_name = "ETA")]
     pub learning_rate: Option<f64>,
-    /// OptimiserKind of the nodes: none, momentum or adam
+    /// The learning rate as a multiple of the published one; `experiment --find-rate` finds the useful one
+    #[arg(long, value_name = "F", conflicts_with = "learning_rate")]
+    pub rate_factor: Option<f64>,
+    /// Optimiser of the nodes: none, momentum or adam
     #[arg(long, value_name = "NAME", value_parser = by_name::<OptimiserKind>)]
     pub optimiser: Option<OptimiserKind>,
     /// Utility of a coalition of updates: cosine, direction, projection, inner-product or leave-one-out
@@ -99,6 +124,14 @@ pub(crate) struct Overrides {
     pub shuffled: bool,
 }
 
+impl Overrides {
+    /// The learning rate where `published` is the published one.
+    pub(super) fn learning_rate(&self, published: f64) -> f64 {
+        let factor = self.rate_factor.map_or(published, |factor| rate::scaled(published, factor));
+        self.learning_rate.unwrap_or(factor)
+    }
+}
+
 impl ExperimentArgs {
     /// The setups of the first trial, one a strategy.
     fn setups(&self) -> Result<Vec<Setup>, SettingError> {
@@ -113,7 +146,7 @@ impl ExperimentArgs {
             nodes: overrides.nodes.unwrap_or(base.nodes),
             rounds: overrides.rounds.unwrap_or(base.rounds),
             batch: overrides.batch.unwrap_or(base.batch),
-            learning_rate: overrides.learning_rate.unwrap_or(base.learning_rate),
+            learning_rate: overrides.learning_rate(base.learning_rate),
             optimiser: overrides.optimiser.unwrap_or(base.optimiser),
             utility: overrides.utility.unwrap_or(base.utility),
             k: overrides.k.unwrap_or(base.k),
@@ -142,17 +175,28 @@ impl ExperimentArgs {
 }
 
 /// Runs the missing trials of an experiment and prints its table.
-pub(super) fn run(args: &ExperimentArgs) -> Result<Exit, FleetError> {
+pub(super) fn run(command: &ExperimentCommand) -> Result<Exit, FleetError> {
+    let args = &command.args;
+    if command.find_rate {
+        return find_rate::run(args);
+    }
     let setups = args.setups()?;
-    let wanted: Vec<Setup> = setups.iter().flat_map(|setup| seeds(setup, args.trials.trials)).collect();
+    let trials = args.trials.trials;
+    let own = || setups.iter().flat_map(|setup| seeds(setup, trials));
+    let control = own().filter(|_| !command.no_control).filter_map(|setup| setup.control());
+    let wanted: Vec<Setup> = own().chain(control).collect();
     let file = args.trials.report_file(args.report_path(&setups))?;
-    let Some(records) = args.trials.records(&wanted)? else { return Ok(Exit::Interrupted) };
-    let report = finished(file, || page::experiment(&setups, args.trials.trials, &records))?;
+    let Some(mut records) = args.trials.records(&wanted)? else { return Ok(Exit::Interrupted) };
+    if let Some(folder) = &command.worth {
+        records =
+            records.with_worths(|setup| truth::worths(folder, setup)).map_err(ExperimentError::Worth)?;
+    }
+    let report = finished(file, || page::experiment(&setups, trials, &records))?;
     let text = if args.trials.json {
-        let figures = ExperimentFigures::of(&setups, args.trials.trials, &records);
+        let figures = ExperimentFigures::of(&setups, trials, &records);
         serde_json::to_string(&figures).map_err(|error| FleetError::Output(error.into()))? + "\n"
     } else {
-        table_plan(&setups).fill(&records, args.trials.trials).text() + &report
+        filled_table(&setups, trials, &records).text() + &report
     };
     io::stdout().lock().write_all(text.as_bytes()).map_err(FleetError::Output)?;
     Ok(records.exit())

@@ -7,11 +7,13 @@ mod data;
 mod demo;
 mod error;
 mod experiment;
+mod find_rate;
 mod paper;
 mod report_file;
 pub mod run_table;
 mod signal;
 mod trial_args;
+mod worth;
 
 use std::io;
 use std::path::PathBuf;
@@ -25,8 +27,9 @@ use self::calc::CalcCommand;
 use self::data::DataArgs;
 use self::demo::DemoArgs;
 pub use self::error::FleetError;
-use self::experiment::ExperimentArgs;
+use self::experiment::{ExperimentArgs, ExperimentCommand};
 use self::paper::PaperArgs;
+use self::worth::WorthArgs;
 use crate::sim::process;
 
 const EXIT_CODES: &str = "\
@@ -63,13 +66,16 @@ enum FleetCommand {
     Node(NodeArgs),
     /// Run strategies side by side on one data set, several trials each
     #[command(after_help = format!("{}\n\n{EXIT_CODES}", experiment::HELP))]
-    Experiment(ExperimentArgs),
+    Experiment(ExperimentCommand),
     /// Run one of the paper's tables, or all, and print ours beside the published figures
     #[command(after_help = format!("{}\n\n{EXIT_CODES}", paper::HELP))]
     Paper(PaperArgs),
     /// Attack the mechanism through the production code: what each attack gains over honest work
     #[command(after_help = format!("{}\n\n{EXIT_CODES}", cheat::HELP))]
     Cheat(ExperimentArgs),
+    /// Measure what nodes' data are worth: Shapley values by retraining on coalitions
+    #[command(after_help = format!("{}\n\n{EXIT_CODES}", worth::HELP))]
+    Worth(WorthArgs),
     /// Measure
     #[command(subcommand, after_help = EXIT_CODES)]
     Bench(BenchCommand),
@@ -95,6 +101,7 @@ impl Cli {
             Some(FleetCommand::Experiment(experiment)) => experiment::run(&experiment),
             Some(FleetCommand::Cheat(cheat)) => cheat::run(&cheat),
             Some(FleetCommand::Paper(paper)) => paper::run(&paper),
+            Some(FleetCommand::Worth(worth)) => worth::run(&worth),
             Some(FleetCommand::Bench(bench)) => {
                 bench.run(io::stdout().lock())?;
                 Ok(Exit::Ok)

@@ -14,6 +14,7 @@ pub(crate) enum RandomPurpose {
     Away = 5,
     Silent = 6,
     Stop = 7,
+    Retraining = 8,
 }
 
 /// The generator of one purpose, node and round.

@@ -2,17 +2,58 @@
 
 use super::labels::{corruption_label, dataset_label, number_label};
 use super::measure::Measure;
+use super::runner::TrialRecords;
 use super::setup::Setup;
-use super::table::{CellQuery, TablePlan};
+use super::table::{CellQuery, ResultTable, TablePlan, seeds};
 use crate::data::Dataset;
 use crate::names::value_name;
 
 /// The table of an experiment: one row a strategy.
 pub fn table_plan(setups: &[Setup]) -> TablePlan {
+    plan(setups, Measure::SHOWN.map(Column::Own).to_vec())
+}
+
+/// The filled table of an experiment: beside every ρ that of the level-0 control, where it was run, and the correlation
+/// with worth, where it is known.
+pub fn filled_table(setups: &[Setup], trials: u64, records: &TrialRecords) -> ResultTable {
+    let own = || setups.iter().flat_map(|setup| seeds(setup, trials));
+    let controlled = own().filter_map(|setup| setup.control()).any(|control| records.get(&control).is_some());
+    let is_known = own().filter_map(|setup| records.get(&setup)).any(|record| record.worths.is_some());
+    let mut columns = Vec::new();
+    if is_known {
+        columns.push(Column::Own(Measure::RhoWorth));
+    }
+    for measure in Measure::SHOWN {
+        columns.push(Column::Own(measure));
+        if controlled && measure.is_correlation() {
+            columns.push(Column::Control(measure));
+        }
+    }
+    plan(setups, columns).fill(records, trials)
+}
+
+/// A column of the table: a measure of the trials, or of their control.
+#[derive(Debug, Clone, Copy)]
+enum Column {
+    Own(Measure),
+    Control(Measure),
+}
+
+fn plan(setups: &[Setup], columns: Vec<Column>) -> TablePlan {
     let dataset = setups.first().map(|setup| setup.dataset);
-    let heads = Measure::SHOWN.iter().map(|measure| dataset.map_or(String::new(), |set| measure.head(set)));
-    let ask =
-        |setup: &Setup| Measure::SHOWN.map(|measure| CellQuery { setup: setup.clone(), measure }).to_vec();
+    let heads = columns.iter().map(|column| match column {
+        Column::Own(measure) => dataset.map_or(String::new(), |set| measure.head(set)),
+        Column::Control(_) => "level 0".into(),
+    });
+    let ask = |setup: &Setup| {
+        let query = |column: &Column| match *column {
+            Column::Own(measure) => CellQuery { setup: setup.clone(), measure },
+            Column::Control(measure) => {
+                CellQuery { setup: setup.control().unwrap_or_else(|| setup.clone()), measure }
+            }
+        };
+        columns.iter().map(query).collect()
+    };
     TablePlan {
         title: setups.first().map_or(String::new(), title),
         heads: std::iter::once("strategy".to_owned()).chain(heads).collect(),

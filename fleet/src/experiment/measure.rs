@@ -27,6 +27,8 @@ pub enum Measure {
     Recall,
     /// Pearson of data quality, −ζ, with the standings: what rewards that follow them can reach.
     RhoStanding,
+    /// Pearson of the standings with the worth of nodes by retraining.
+    RhoWorth,
     /// Time of all nodes in training.
     SecondsTraining,
     /// Time of the coordinator in contributions, stop rule and draws.
@@ -66,10 +68,16 @@ impl Measure {
             Self::Recall => figures.recall,
             // None where contributions were never measured.
             Self::RhoStanding => figures.recall.and_then(|_| rho_standing(&figures.nodes)),
+            Self::RhoWorth => record.rho_worth(),
             Self::SecondsTraining => Some(figures.seconds_training),
             Self::SecondsFairness => Some(figures.seconds_fairness),
             Self::Seconds => Some(record.seconds),
         }
+    }
+
+    /// True if it is a correlation with ζ, beside which the control at level 0 is shown.
+    pub fn is_correlation(self) -> bool {
+        matches!(self, Self::RhoStanding | Self::RhoStaleness | Self::RhoLoss)
     }
 
     /// The head of its column.
@@ -85,6 +93,7 @@ impl Measure {
             Self::TAlpha => "T_α".into(),
             Self::Recall => "recall".into(),
             Self::RhoStanding => "ρ(standing)".into(),
+            Self::RhoWorth => "ρ(worth)".into(),
             Self::SecondsTraining => "training, s".into(),
             Self::SecondsFairness => "closing rounds, s".into(),
             Self::Seconds => "trial, s".into(),
@@ -104,6 +113,7 @@ impl Measure {
             Self::TAlpha => "stopping iteration T_α".into(),
             Self::Recall => "share of the noisier half found in the lower half of the standings".into(),
             Self::RhoStanding => "standings: Pearson of −ζ with them at the end".into(),
+            Self::RhoWorth => "standings: Pearson of worth by retraining with them at the end".into(),
             Self::SecondsTraining => "seconds of training, all nodes".into(),
             Self::SecondsFairness => "seconds the coordinator spent closing rounds".into(),
             Self::Seconds => "seconds of a trial".into(),

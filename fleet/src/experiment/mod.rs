@@ -2,7 +2,8 @@
 //!
 //! A [`setup`] (with the settings of the paper in [`published_settings`]) becomes a [`trial`]; the [`runner`] runs the
 //! trials that are missing and stores a [`record`] of each; a [`table`] asks them for each [`measure`] and gets an
-//! [`estimate`]; [`summary`] is the JSON object and [`page`] the HTML report; [`paper`] has the paper's tables.
+//! [`estimate`]; [`summary`] is the JSON object and [`page`] the HTML report; [`paper`] has the paper's tables. [`worth`]
+//! is what nodes' data are worth by retraining, and [`rate`] finds the useful learning rate.
 
 mod charts;
 pub mod cheat;
@@ -18,6 +19,7 @@ mod pool_cache;
 pub mod progress;
 pub mod published_figures;
 pub mod published_settings;
+pub mod rate;
 pub mod record;
 pub mod runner;
 pub mod setup;
@@ -26,5 +28,6 @@ pub mod summary;
 pub mod table;
 pub mod trial;
 pub mod variant;
+pub mod worth;
 
 pub use error::ExperimentError;

@@ -1,7 +1,7 @@
 //! The report of experiments: one HTML file that needs nothing but itself.
 
 use super::charts::{self, NodeMeasure, VariantTrials};
-use super::comparison::{repeat_command, table_plan, title};
+use super::comparison::{filled_table, repeat_command, title};
 use super::labels::number_label;
 use super::measure::{Measure, score_name};
 use super::runner::TrialRecords;
@@ -15,7 +15,7 @@ pub fn experiment(setups: &[Setup], trials: u64, records: &TrialRecords) -> Stri
     let heading = setups.first().map_or(String::new(), title);
     let mut page = opened(&heading);
     put(&mut page, format_args!("<p class=\"lead\">{}</p>\n", lead(setups, trials, records)));
-    let table = table_plan(setups).fill(records, trials);
+    let table = filled_table(setups, trials, records);
     page.push_str("<h2>All figures</h2>\n<p class=\"say\">Mean ± standard error over trials.</p>\n");
     page.push_str(&table.html());
     plots(&mut page, "x", setups, trials, records);

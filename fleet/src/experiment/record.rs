@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use evenhand_fairness::measures::Summary;
+use evenhand_fairness::measures::{self, Summary};
 use evenhand_program::atomic;
 use evenhand_program::exit::Exit;
 use serde::{Deserialize, Serialize};
@@ -38,6 +38,9 @@ pub struct TrialRecord {
     /// Samples in its data set's files, where that is one number for all trials and the record has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recorded: Option<usize>,
+    /// The worth of its nodes by retraining, in their order; known from elsewhere and not stored here.
+    #[serde(skip)]
+    pub worths: Option<Vec<f64>>,
 }
 
 /// The part of a record that is read first.
@@ -231,7 +234,14 @@ impl TrialRecord {
         // Where data have owners, it depends on which were chosen; synthetic data are as many as are asked for.
         let counted = pool.owners.is_none() && setup.dataset != Dataset::Synthetic;
         let (note, recorded) = (pool.note.clone(), counted.then_some(pool.recorded));
-        Self { format: FORMAT, setup, figures, curve, seconds, note, passes, recorded }
+        Self { format: FORMAT, setup, figures, curve, seconds, note, passes, recorded, worths: None }
+    }
+
+    /// Pearson of the standings with the worth of the nodes; none if that is not known, or either is equal for all.
+    pub fn rho_worth(&self) -> Option<f64> {
+        let standings: Vec<f64> = self.figures.nodes.iter().map(|node| node.standing).collect();
+        let worths = self.worths.as_deref().filter(|worths| worths.len() == standings.len())?;
+        measures::pearson(&standings, worths)
     }
 }
 

@@ -84,6 +84,17 @@ impl TrialRecords {
         self.failed.iter().any(|failure| failure.path.ends_with(setup.path()))
     }
 
+    /// Adds the worth of nodes to the trials of which `worths` knows it.
+    pub fn with_worths<E>(
+        mut self,
+        mut worths: impl FnMut(&Setup) -> Result<Option<Vec<f64>>, E>,
+    ) -> Result<Self, E> {
+        for record in self.by_path.values_mut() {
+            record.worths = worths(&record.setup)?;
+        }
+        Ok(self)
+    }
+
     /// The number of records.
     pub fn done(&self) -> usize {
         self.by_path.len()

@@ -60,6 +60,12 @@ pub struct Setup {
 }
 
 impl Setup {
+    /// The control: the same trial with equally good data for all nodes; none where they are already alike.
+    pub fn control(&self) -> Option<Self> {
+        let differ = self.level > 0.0 && self.corruption != Corruption::None;
+        differ.then(|| Self { level: 0.0, ..self.clone() })
+    }
+
     /// The scenario of the trial.
     pub fn scenario(&self) -> ScenarioConfig {
         ScenarioConfig {

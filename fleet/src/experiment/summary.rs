@@ -47,12 +47,31 @@ pub struct StrategyFigures {
     pub recall: Option<Estimate>,
     /// Pearson of data quality, −ζ, with the standings.
     pub rho_standing: Option<Estimate>,
+    /// Pearson of the standings with worth, in the trials whose worth is known.
+    pub rho_worth: Option<Estimate>,
+    /// The control, in which all data are equally good; none where it was not run.
+    pub level_0: Option<ControlFigures>,
     /// Time of all nodes in training.
     pub seconds_training: Option<Estimate>,
     /// Time of the coordinator in contributions, stop rule and draws.
     pub seconds_fairness: Option<Estimate>,
     /// Time of a whole trial.
     pub seconds: Option<Estimate>,
+}
+
+/// The control of a strategy at level 0: correlations with the ζ that nodes would have had.
+#[derive(Debug, Serialize)]
+pub struct ControlFigures {
+    /// Trials that were run.
+    pub trials: usize,
+    /// Pearson of ζ with the online loss.
+    pub rho_loss: Option<Estimate>,
+    /// Pearson of ζ with the mean staleness.
+    pub rho_staleness: Option<Estimate>,
+    /// Pearson of −ζ with the standings.
+    pub rho_standing: Option<Estimate>,
+    /// Share of the half with the higher ζ that is found in the lower half of the standings; ½ by chance.
+    pub recall: Option<Estimate>,
 }
 
 /// A score over nodes, over trials.
@@ -76,16 +95,18 @@ impl ExperimentFigures {
         let strategies = setups.iter().map(|setup| {
             let seen: Vec<&TrialRecord> =
                 seeds(setup, trials).filter_map(|setup| records.get(&setup)).collect();
-            StrategyFigures::of(setup, &seen)
+            let control: Vec<&TrialRecord> = (seeds(setup, trials).filter_map(|setup| setup.control()))
+                .filter_map(|control| records.get(&control))
+                .collect();
+            StrategyFigures::of(setup, &seen, &control)
         });
         Some(Self { settings, notes, strategies: strategies.collect() })
     }
 }
 
 impl StrategyFigures {
-    fn of(setup: &Setup, seen: &[&TrialRecord]) -> Self {
-        let over =
-            |value: fn(&TrialRecord) -> Option<f64>| Estimate::of(seen.iter().map(|record| value(record)));
+    fn of(setup: &Setup, seen: &[&TrialRecord], control: &[&TrialRecord]) -> Self {
+        let over = |value: fn(&TrialRecord) -> Option<f64>| over(seen, value);
         Self {
             name: setup.variant.name(),
             trials: seen.len(),
@@ -101,11 +122,29 @@ impl StrategyFigures {
             t_alpha: over(|record| Measure::TAlpha.of(record)),
             recall: over(|record| record.figures.recall),
             rho_standing: over(|record| Measure::RhoStanding.of(record)),
+            rho_worth: over(TrialRecord::rho_worth),
+            level_0: ControlFigures::of(control),
             seconds_training: over(|record| Some(record.figures.seconds_training)),
             seconds_fairness: over(|record| Some(record.figures.seconds_fairness)),
             seconds: over(|record| Some(record.seconds)),
         }
     }
+}
+
+impl ControlFigures {
+    fn of(seen: &[&TrialRecord]) -> Option<Self> {
+        (!seen.is_empty()).then(|| Self {
+            trials: seen.len(),
+            rho_loss: over(seen, |record| record.figures.rho_loss),
+            rho_staleness: over(seen, |record| record.figures.rho_staleness),
+            rho_standing: over(seen, |record| Measure::RhoStanding.of(record)),
+            recall: over(seen, |record| record.figures.recall),
+        })
+    }
+}
+
+fn over(seen: &[&TrialRecord], value: fn(&TrialRecord) -> Option<f64>) -> Option<Estimate> {
+    Estimate::of(seen.iter().map(|record| value(record)))
 }
 
 fn spread(seen: &[&TrialRecord], score: fn(&RunFigures) -> Option<Summary>) -> Option<SpreadFigures> {

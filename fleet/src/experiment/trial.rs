@@ -116,10 +116,15 @@ fn shuffled_receivers(nodes: usize, seed: u64) -> Vec<usize> {
 
 /// The members, the cleanest first; names in the order of ζ, with which columns are numbered too.
 fn members(setup: &Setup, stream: &SampleStream) -> Vec<SimulatedNode> {
-    let width = setup.nodes.to_string().len();
     let member =
-        |(node, zeta): (usize, &f64)| SimulatedNode { id: format!("node-{:0width$}", node + 1), zeta: *zeta };
-    stream.zetas().iter().enumerate().map(member).collect()
+        |(node, zeta): (usize, &f64)| SimulatedNode { id: node_name(node, setup.nodes), zeta: *zeta };
+    stream.nominal_zetas().iter().enumerate().map(member).collect()
+}
+
+/// The name of a node of a trial: counted from 1, all of one width.
+pub(super) fn node_name(node: usize, nodes: usize) -> String {
+    let width = nodes.to_string().len();
+    format!("node-{:0width$}", node + 1)
 }
 
 fn node_spec(
@@ -158,7 +163,8 @@ fn node_spec(
     })
 }
 
-fn loss(dataset: Dataset) -> Loss {
+/// The loss that a data set is learned by.
+pub(super) fn loss(dataset: Dataset) -> Loss {
     match dataset.loss() {
         LossKind::Mse => Loss::Mse,
         LossKind::CrossEntropy => Loss::CrossEntropy,
@@ -168,7 +174,7 @@ fn loss(dataset: Dataset) -> Loss {
 }
 
 /// θ₀ of a trial: each tensor uniform within the bounds of the shipped one, which is how PyTorch begins.
-fn initial_weights(model: &Model, seed: u64) -> Vec<f32> {
+pub(super) fn initial_weights(model: &Model, seed: u64) -> Vec<f32> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let shipped = model.initial_weights();
     let mut weights = Vec::with_capacity(shipped.len());

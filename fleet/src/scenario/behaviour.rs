@@ -101,7 +101,10 @@ pub(super) fn behaviours(config: &ScenarioConfig, zetas: &[f64]) -> Vec<NodeBeha
         | Corruption::Quantity
         | Corruption::MissingValues
         | Corruption::Heterogeneity
-        | Corruption::NonStationary => NodeBehaviour::Steady,
+        | Corruption::NonStationary
+        | Corruption::ShiftedClock
+        | Corruption::StuckMeter
+        | Corruption::MadeUp => NodeBehaviour::Steady,
     };
     zetas.iter().enumerate().map(of).collect()
 }

@@ -1,5 +1,7 @@
 //! Configuration of a scenario.
 
+use evenhand_node::window::FEATURES;
+
 use super::{Corruption, ScenarioError};
 use crate::data::partition::PartitionConfig;
 use crate::data::{AsPublished, DataRequest, Dataset, SamplePool, SampleTargets};
@@ -71,6 +73,11 @@ impl ScenarioConfig {
         }
         if corruption == Corruption::Heterogeneity && matches!(pool.targets, SampleTargets::Values { .. }) {
             return Err(ScenarioError::NoClasses { dataset, corruption });
+        }
+        let is_series =
+            matches!(pool.targets, SampleTargets::Values { .. }) && pool.shape.last() == Some(&FEATURES);
+        if corruption.needs_series() && !is_series {
+            return Err(ScenarioError::NoSeries { dataset, corruption });
         }
         Ok(())
     }

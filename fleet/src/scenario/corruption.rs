@@ -26,12 +26,23 @@ pub enum Corruption {
     StrategicPoisson,
     /// Label noise, which grows on one node and fades on another
     NonStationary,
+    /// Series: a share ζ of the samples was taken by a clock that is half a day off
+    ShiftedClock,
+    /// Series: in a share ζ of the samples the meter was stuck, and repeats one reading
+    StuckMeter,
+    /// Series: in a share ζ of the samples all readings are made up
+    MadeUp,
 }
 
 impl Corruption {
     /// Its name on the command line.
     pub fn name(self) -> String {
         value_name(&self)
+    }
+
+    /// True if it is about readings of a series with their times.
+    pub(super) fn needs_series(self) -> bool {
+        matches!(self, Corruption::ShiftedClock | Corruption::StuckMeter | Corruption::MadeUp)
     }
 
     /// The largest ζ of the published experiments; for quantity and heterogeneity, all of the published spread.
@@ -41,7 +52,10 @@ impl Corruption {
             Corruption::FeatureNoise
             | Corruption::MissingValues
             | Corruption::StrategicRandom
-            | Corruption::StrategicPoisson => 0.9,
+            | Corruption::StrategicPoisson
+            | Corruption::ShiftedClock
+            | Corruption::StuckMeter
+            | Corruption::MadeUp => 0.9,
             Corruption::LabelNoise | Corruption::NonStationary => 0.2,
             Corruption::Unstable => 0.5,
             Corruption::Quantity | Corruption::Heterogeneity => 1.0,

@@ -42,6 +42,17 @@ pub enum ScenarioError {
         /// The corruption.
         corruption: Corruption,
     },
+    /// The corruption is about readings with their times.
+    #[error(
+        "a sample of {} is no series of readings, which {} is about; choose another --corruption",
+        dataset.name(), corruption.name()
+    )]
+    NoSeries {
+        /// The data set.
+        dataset: Dataset,
+        /// The corruption.
+        corruption: Corruption,
+    },
     /// A node would see only classes without samples.
     #[error(
         "no sample of class {class} among {taken} of {}; heterogeneity needs some of each: {}",

@@ -1,6 +1,7 @@
 //! Noise in samples.
 
 use evenhand_node::reading::{LabelledRow, RowTarget};
+use evenhand_node::window::FEATURES;
 use rand::RngExt;
 use rand::seq::index;
 use rand_chacha::ChaCha8Rng;
@@ -16,6 +17,10 @@ const DEVIATION_CODE: f32 = 1.2;
 
 /// A feature of a sample with missing values is missing with this probability.
 const MISSING: f64 = 0.5;
+
+/// Features of a step of a series: the load, then two phases of the day.
+const LOAD: usize = 0;
+const DAY: std::ops::Range<usize> = 1..3;
 
 /// Rounds in which non-stationary noise grows or fades.
 const DRIFT_ROUNDS: u32 = 50;
@@ -33,6 +38,12 @@ pub(super) enum Noise {
     NegatedValue,
     /// Every feature is 0 by chance.
     Missing,
+    /// The time of day is half a day off.
+    Clock,
+    /// All readings are the oldest one.
+    Stuck,
+    /// All readings are drawn from a normal distribution with mean 0 and deviation 1, as normalised ones have.
+    MadeUp,
 }
 
 impl Noise {
@@ -44,6 +55,9 @@ impl Noise {
                 _,
             ) => None,
             (Corruption::MissingValues, _) => Some(Noise::Missing),
+            (Corruption::ShiftedClock, _) => Some(Noise::Clock),
+            (Corruption::StuckMeter, _) => Some(Noise::Stuck),
+            (Corruption::MadeUp, _) => Some(Noise::MadeUp),
             (
                 Corruption::FeatureNoise | Corruption::StrategicRandom | Corruption::StrategicPoisson,
                 SampleTargets::Values { .. },
@@ -75,6 +89,21 @@ impl Noise {
                     .filter(|_| generator.random_bool(MISSING))
                     .for_each(|feature| *feature = 0.0);
             }
+            // Half a turn of the day's two phases.
+            (Noise::Clock, _) => {
+                let steps = row.features.chunks_exact_mut(FEATURES);
+                steps.for_each(|step| step[DAY].iter_mut().for_each(|phase| *phase = -*phase));
+            }
+            (Noise::Stuck, RowTarget::Value(value)) => {
+                let reading = row.features[LOAD];
+                row.features.chunks_exact_mut(FEATURES).for_each(|step| step[LOAD] = reading);
+                *value = reading;
+            }
+            (Noise::MadeUp, RowTarget::Value(value)) => {
+                let steps = row.features.chunks_exact_mut(FEATURES);
+                steps.for_each(|step| step[LOAD] = generator.sample(StandardNormal));
+                *value = generator.sample(StandardNormal);
+            }
             (Noise::Label { count, own_too: true }, RowTarget::Class(class)) => {
                 *class = generator.random_range(0..count);
             }
@@ -82,7 +111,7 @@ impl Noise {
                 *class = (*class + generator.random_range(1..count)) % count;
             }
             (Noise::NegatedValue, RowTarget::Value(value)) => *value = -*value,
-            (Noise::Label { .. } | Noise::NegatedValue, _) => {}
+            (Noise::Label { .. } | Noise::NegatedValue | Noise::Stuck | Noise::MadeUp, _) => {}
         }
     }
 }

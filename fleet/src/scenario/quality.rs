@@ -43,7 +43,22 @@ pub(super) fn zetas(
         | Corruption::MissingValues
         | Corruption::Unstable
         | Corruption::StrategicRandom
-        | Corruption::StrategicPoisson => ladder(config),
+        | Corruption::StrategicPoisson
+        | Corruption::ShiftedClock
+        | Corruption::StuckMeter
+        | Corruption::MadeUp => ladder(config),
+    }
+}
+
+/// ζ by node, with which a control at level 0 is compared: that of the default level.
+pub(super) fn nominal_zetas(pool: &SamplePool, config: &ScenarioConfig, measured: &Partition) -> Vec<f64> {
+    let nominal = ScenarioConfig { level: config.corruption.level_default(), ..*config };
+    let classes = classes(pool, &nominal);
+    match config.corruption {
+        Corruption::Quantity => {
+            zetas(pool, &nominal, &Partition::new(pool, &nominal.partition()), classes.as_deref())
+        }
+        _ => zetas(pool, &nominal, measured, classes.as_deref()),
     }
 }
 

@@ -1,5 +1,6 @@
 //! The stream of samples that the nodes of a trial measure.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use evenhand_models::{Batch, Targets};
@@ -17,6 +18,7 @@ pub struct SampleStream {
     pool: Arc<SamplePool>,
     seed: u64,
     zetas: Vec<f64>,
+    nominal_zetas: Vec<f64>,
     behaviours: Vec<NodeBehaviour>,
     /// The samples that each node measures in each round.
     pub(super) measured: Partition,
@@ -56,18 +58,28 @@ impl SampleStream {
             _ => (Partition::new(&pool, &partition), None),
         };
         let zetas = quality::zetas(&pool, config, &measured, classes.as_deref());
+        let nominal_zetas = match config.level {
+            0.0 => quality::nominal_zetas(&pool, config, &measured),
+            _ => zetas.clone(),
+        };
         let behaviours = behaviour::behaviours(config, &zetas);
         let noise = Noise::of(&pool, config);
         let corrupted = match noise {
             Some(_) => noise::corrupted(config, &zetas, &measured),
             None => vec![false; measured.len()],
         };
-        Ok(Self { pool, seed: config.seed, zetas, behaviours, measured, scored, corrupted, noise })
+        let seed = config.seed;
+        Ok(Self { pool, seed, zetas, nominal_zetas, behaviours, measured, scored, corrupted, noise })
     }
 
     /// ζ by node: the higher, the worse are its data, so that a fair run has ρ > 0.
     pub fn zetas(&self) -> &[f64] {
         &self.zetas
+    }
+
+    /// ζ by node as figures are compared with it: at level 0, where all data are alike, that of the default level.
+    pub fn nominal_zetas(&self) -> &[f64] {
+        &self.nominal_zetas
     }
 
     /// The largest batch of a node.
@@ -107,7 +119,23 @@ impl SampleStream {
 
     /// The clean samples of all nodes in a round. Where nodes see only some classes: as many samples of all.
     pub fn clean(&self, round: u32) -> CleanRound {
-        let all = self.scored.as_ref().unwrap_or(&self.measured).all(round);
+        self.clean_samples(self.scored.as_ref().unwrap_or(&self.measured).all(round))
+    }
+
+    /// Clean samples, each once, that no node measures before round `from`: those of the later rounds, or any where nodes
+    /// see only some classes.
+    pub fn held_out(&self, from: u32) -> CleanRound {
+        let before = |round: &u32| *round < from;
+        let seen: BTreeSet<u32> =
+            (1..=self.rounds()).filter(before).flat_map(|round| self.measured.all(round)).copied().collect();
+        let all: BTreeSet<u32> = match &self.scored {
+            Some(scored) => (1..=scored.rounds()).flat_map(|round| scored.all(round)).copied().collect(),
+            None => (from..=self.rounds()).flat_map(|round| self.measured.all(round)).copied().collect(),
+        };
+        self.clean_samples(&all.difference(&seen).copied().collect::<Vec<_>>())
+    }
+
+    fn clean_samples(&self, all: &[u32]) -> CleanRound {
         let at = all.iter().map(|at| *at as usize);
         let inputs = at.clone().flat_map(|at| self.pool.sample(at)).copied().collect();
         let (targets, scales) = match &self.pool.targets {

@@ -417,3 +417,76 @@ fn a_node_reads_round_by_round_until_the_end() {
     assert_eq!(source.read(1000).unwrap().len(), 97 * 6);
     assert!(matches!(source.read(1), Err(SourceError::Ended)));
 }
+
+#[test]
+fn at_level_0_all_data_are_alike_and_compared_with_the_zeta_of_the_default_level() {
+    let corruptions = [Corruption::FeatureNoise, Corruption::Quantity, Corruption::Heterogeneity];
+    for (corruption, as_published) in
+        corruptions.into_iter().flat_map(|one| [(one, AsPublished::Paper), (one, AsPublished::Code)])
+    {
+        let usual = config(corruption, as_published);
+        let control = stream(&ScenarioConfig { level: 0.0, ..usual });
+        assert_eq!(control.nominal_zetas(), stream(&usual).zetas(), "{corruption:?}");
+        assert!(control.zetas().iter().all(|zeta| zeta == &control.zetas()[0]), "{:?}", control.zetas());
+        let distinct: std::collections::BTreeSet<u64> =
+            control.nominal_zetas().iter().map(|zeta| zeta.to_bits()).collect();
+        assert!(distinct.len() > 1, "{corruption:?}");
+        for node in 0..10 {
+            assert_eq!(share(&beside(&control, node), |(clean, seen)| clean != seen), 0.0);
+        }
+    }
+}
+
+#[test]
+fn what_is_held_out_is_clean_and_measured_by_no_node_before() {
+    for corruption in [Corruption::FeatureNoise, Corruption::Heterogeneity] {
+        let stream = stream(&config(corruption, AsPublished::Paper));
+        let held_out = stream.held_out(76);
+        let before: std::collections::BTreeSet<u32> =
+            (1..=75).flat_map(|round| stream.measured.all(round)).copied().collect();
+        let samples: Vec<Vec<f32>> = before.iter().map(|at| stream.row(*at as usize).features).collect();
+        let width = stream.shape().iter().product();
+        assert!(held_out.batch.samples() > 100, "{corruption:?}");
+        for kept in held_out.batch.inputs.chunks_exact(width).take(50) {
+            assert!(!samples.iter().any(|sample| sample == kept), "{corruption:?}");
+        }
+    }
+    let all = stream(&config(Corruption::FeatureNoise, AsPublished::Paper));
+    assert_eq!(all.held_out(76).batch.samples(), 25 * 60, "rounds 76 to 100 of 10 nodes with 6 samples");
+}
+
+/// Two steps of a series, with the load first and four phases after it.
+fn series(samples: usize) -> SamplePool {
+    let sample = |number: usize| {
+        let phases = [0.6, 0.8, 0.5, 0.1];
+        [number as f32, number as f32 + 0.5].map(|load| [&[load][..], &phases[..]].concat()).concat()
+    };
+    SamplePool { shape: vec![2, 5], features: (1..=samples).flat_map(sample).collect(), ..values(samples) }
+}
+
+#[test]
+fn meters_have_wrong_clocks_get_stuck_and_make_up_readings() {
+    let corrupted = |corruption| {
+        let config = ScenarioConfig { level: 1.0, nodes: 2, ..config(corruption, AsPublished::Paper) };
+        let stream = SampleStream::new(Arc::new(series(2000)), &config).unwrap();
+        let first = beside(&stream, 0);
+        assert_eq!(share(&first, |(clean, seen)| clean != seen), 0.0, "ζ of node 0 is 0");
+        beside(&stream, 1)
+    };
+    for (clean, seen) in corrupted(Corruption::ShiftedClock) {
+        assert_eq!(seen.target, clean.target);
+        assert_eq!(seen.features[5..], [clean.features[5], -0.6, -0.8, 0.5, 0.1]);
+    }
+    for (clean, seen) in corrupted(Corruption::StuckMeter) {
+        assert_eq!(seen.target, RowTarget::Value(clean.features[0]));
+        assert_eq!(seen.features[5..], [clean.features[0], 0.6, 0.8, 0.5, 0.1]);
+    }
+    let made_up = corrupted(Corruption::MadeUp);
+    assert_eq!(share(&made_up, |(clean, seen)| clean.target != seen.target), 1.0);
+    assert!(made_up.iter().all(|(_, seen)| seen.features[6..] == [0.6, 0.8, 0.5, 0.1]));
+    let sum: f32 = made_up.iter().map(|(_, seen)| seen.features[5]).sum();
+    assert!((sum / made_up.len() as f32).abs() < 0.2, "drawn around 0");
+    let refused = ScenarioConfig { ..config(Corruption::StuckMeter, AsPublished::Paper) };
+    let error = SampleStream::new(Arc::new(values(2000)), &refused).unwrap_err();
+    assert!(error.to_string().contains("no series of readings"), "{error}");
+}

@@ -141,7 +141,13 @@ impl EvaluationBatch {
         Self { batch, scales }
     }
 
-    fn score(&self, trainer: &mut Trainer, loss: Loss, weights: &[f32]) -> Result<OnlineScore, ModelError> {
+    /// The score of a model.
+    pub fn score(
+        &self,
+        trainer: &mut Trainer,
+        loss: Loss,
+        weights: &[f32],
+    ) -> Result<OnlineScore, ModelError> {
         let Targets::Values(targets) = &self.batch.targets else {
             let found = trainer.evaluate(weights, &self.batch, loss)?;
             let accuracy = found.accuracy.map_or(f64::NAN, f64::from);

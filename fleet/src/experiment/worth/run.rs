@@ -1,0 +1,195 @@
+//! Measuring the worth of nodes: missing trainings are run in parallel, and stored as soon as they are done.
+
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+
+use super::cache::ScoreCache;
+use super::node_set::NodeSet;
+use super::progress::TrainingProgress;
+use super::regression::{ValuedCoalition, WorthEstimate, shapley_regression};
+use super::sampling::{SampledCoalition, sampled_pairs};
+use super::settings::WorthSettings;
+use super::training::{CoalitionScore, RetrainingGame};
+use super::truth::{FORMAT, NodeWorth, WorthTruth};
+use crate::data::SamplePool;
+use crate::experiment::ExperimentError;
+use crate::experiment::trial::node_name;
+use crate::sim::Interrupt;
+
+/// A function that reads the data of a scenario.
+pub type LoadScenario<'a> = dyn Fn(&WorthSettings) -> Result<SamplePool, ExperimentError> + Sync + 'a;
+
+/// The runner of trainings.
+pub struct WorthRunner<'a> {
+    /// The folder of worths and of the scores of coalitions.
+    pub out: &'a Path,
+    /// Trainings at the same time.
+    pub jobs: usize,
+    /// The reader of data.
+    pub load: &'a LoadScenario<'a>,
+    /// The user's request to end.
+    pub interrupt: &'a Interrupt,
+}
+
+impl WorthRunner<'_> {
+    /// The worth of the nodes of one seed: from disk where it is there; none when interrupted.
+    pub fn truth<W: Write + Send>(
+        &self,
+        settings: &WorthSettings,
+        progress: &mut TrainingProgress<W>,
+    ) -> Result<Option<WorthTruth>, ExperimentError> {
+        settings.check()?;
+        if let Some(found) = WorthTruth::load(self.out, settings)? {
+            progress.stored(found.trainings);
+            return Ok(Some(found));
+        }
+        let pool = Arc::new((self.load)(settings)?);
+        let game = RetrainingGame::new(settings, &pool)?;
+        let Some(learning_rate) = self.useful_rate(settings, &game, &pool, progress)? else {
+            return Ok(None);
+        };
+        let mut rng = ChaCha8Rng::seed_from_u64(settings.seed);
+        let sampled = sampled_pairs(settings.nodes, settings.coalitions, &mut rng);
+        let all = NodeSet::all(settings.nodes);
+        let wanted: BTreeSet<NodeSet> =
+            [NodeSet::EMPTY, all].into_iter().chain(sampled.iter().map(|one| one.members)).collect();
+        let Some(cache) = self.scores(settings, (&game, learning_rate), &pool, &wanted, progress)? else {
+            return Ok(None);
+        };
+        let score = |members| cache.get(members).unwrap_or(CoalitionScore { loss: f64::NAN, score: None });
+        let (initial, of_all) = (score(NodeSet::EMPTY), score(all));
+        let estimate = |value: &dyn Fn(CoalitionScore) -> f64| {
+            let valued = |one: &SampledCoalition| ValuedCoalition {
+                members: one.members,
+                weight: one.weight,
+                pair: one.pair,
+                value: value(score(one.members)),
+            };
+            let rows: Vec<ValuedCoalition> = sampled.iter().map(valued).collect();
+            shapley_regression(settings.nodes, (value(initial), value(of_all)), &rows)
+        };
+        let by_loss = estimate(&|found| -found.loss);
+        // A model that is lost scores as the initial one does.
+        let sign = if settings.dataset.has_classes() { 1.0 } else { -1.0 };
+        let by_score = estimate(&|found| sign * found.score.or(initial.score).unwrap_or(0.0));
+        let truth = WorthTruth {
+            format: FORMAT,
+            settings: settings.clone(),
+            learning_rate,
+            trainings: wanted.len(),
+            initial,
+            all: of_all,
+            rho_zeta: None,
+            rho_zeta_by_score: None,
+            reliability: None,
+            nodes: nodes(&game.zetas, &by_loss, &by_score),
+        };
+        let truth = truth.summarised();
+        truth.save(self.out)?;
+        Ok(Some(truth))
+    }
+
+    /// The rate at which the model of all nodes has the lowest loss; none when interrupted.
+    fn useful_rate<W: Write + Send>(
+        &self,
+        settings: &WorthSettings,
+        game: &RetrainingGame,
+        pool: &SamplePool,
+        progress: &mut TrainingProgress<W>,
+    ) -> Result<Option<f64>, ExperimentError> {
+        let rates = settings.learning_rates();
+        if let [rate] = rates[..] {
+            return Ok(Some(rate));
+        }
+        let all = NodeSet::all(settings.nodes);
+        let mut best: Option<(f64, f64)> = None;
+        for rate in rates {
+            let wanted = BTreeSet::from([all]);
+            let Some(cache) = self.scores(settings, (game, rate), pool, &wanted, progress)? else {
+                return Ok(None);
+            };
+            let loss = cache.get(all).map_or(f64::INFINITY, |found| found.loss);
+            if best.is_none_or(|(least, _)| loss < least) {
+                best = Some((loss, rate));
+            }
+        }
+        Ok(best.map(|(_, rate)| rate))
+    }
+
+    /// The scores of `wanted`: from disk where they are there, from trainings where not; none when interrupted.
+    fn scores<W: Write + Send>(
+        &self,
+        settings: &WorthSettings,
+        (game, learning_rate): (&RetrainingGame, f64),
+        pool: &SamplePool,
+        wanted: &BTreeSet<NodeSet>,
+        progress: &mut TrainingProgress<W>,
+    ) -> Result<Option<ScoreCache>, ExperimentError> {
+        let cache = ScoreCache::open(self.out, &description(settings, learning_rate, pool))?;
+        let missing: Vec<NodeSet> =
+            wanted.iter().copied().filter(|members| cache.get(*members).is_none()).collect();
+        progress.stored(wanted.len() - missing.len());
+        let what = format!("level {}, seed {}, rate {learning_rate}", settings.level, settings.seed);
+        let jobs = self.jobs.clamp(1, missing.len().max(1));
+        let cores = thread::available_parallelism().map_or(1, usize::from);
+        let state = Mutex::new((cache, progress));
+        let (next, failure) = (AtomicUsize::new(0), Mutex::new(None));
+        let work = || -> Result<(), ExperimentError> {
+            let threads = rayon::ThreadPoolBuilder::new()
+                .num_threads((cores / jobs).max(1))
+                .build()
+                .map_err(|error| ExperimentError::Threads(std::io::Error::other(error)))?;
+            let mut trainer = game.trainer();
+            while !self.interrupt.is_raised() {
+                let Some(&members) = missing.get(next.fetch_add(1, Ordering::Relaxed)) else { break };
+                let found = threads.install(|| game.score(&mut trainer, members, learning_rate))?;
+                let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
+                state.0.put(members, found)?;
+                state.1.trained(&what);
+            }
+            Ok(())
+        };
+        thread::scope(|scope| {
+            for _ in 0..jobs {
+                scope.spawn(|| {
+                    if let Err(error) = work() {
+                        failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+                        self.interrupt.raise();
+                    }
+                });
+            }
+        });
+        if let Some(error) = failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            return Err(error);
+        }
+        let (cache, _) = state.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let complete = wanted.iter().all(|members| cache.get(*members).is_some());
+        Ok(complete.then_some(cache))
+    }
+}
+
+/// Everything that the score of a coalition depends on.
+fn description(settings: &WorthSettings, learning_rate: f64, pool: &SamplePool) -> String {
+    let of_game = WorthSettings { coalitions: 0, learning_rate: Some(learning_rate), ..settings.clone() };
+    format!("{FORMAT} {of_game:?} {} of {}", pool.len(), pool.recorded)
+}
+
+fn nodes(zetas: &[f64], by_loss: &WorthEstimate, by_score: &WorthEstimate) -> Vec<NodeWorth> {
+    let error = |of: &WorthEstimate, node: usize| of.standard_errors.as_ref().map(|errors| errors[node]);
+    let of = |(node, zeta): (usize, &f64)| NodeWorth {
+        id: node_name(node, zetas.len()),
+        zeta: *zeta,
+        worth: by_loss.values[node],
+        se: error(by_loss, node),
+        worth_by_score: by_score.values[node],
+        se_by_score: error(by_score, node),
+    };
+    zetas.iter().enumerate().map(of).collect()
+}

@@ -1,0 +1,163 @@
+//! Training on the data of a coalition, and its score on everybody's clean, held-out samples.
+
+use std::sync::Arc;
+
+use evenhand_models::{Batch, LoadOptions, Loss, Model, Sgd, Targets, Trainer};
+use evenhand_node::reading::{LabelledRow, RowTarget};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
+
+use super::WorthError;
+use super::node_set::NodeSet;
+use super::settings::WorthSettings;
+use crate::data::SamplePool;
+use crate::data::random::{RandomPurpose, generator};
+use crate::experiment::ExperimentError;
+use crate::experiment::trial::{initial_weights, loss};
+use crate::scenario::SampleStream;
+use crate::sim::SimulationError;
+use crate::sim::online::EvaluationBatch;
+
+/// Share of the previous step that each step of training keeps.
+const MOMENTUM: f32 = 0.9;
+/// A model that is lost is no worse than this many times the loss of the initial one.
+const LOSS_RATIO_MAX: f64 = 10.0;
+
+/// The score of a coalition's model.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct CoalitionScore {
+    /// Its mean loss.
+    pub loss: f64,
+    /// Its accuracy, or its mean absolute percentage error; none where it is no number.
+    pub score: Option<f64>,
+}
+
+/// The game whose players are nodes: U(S) = −loss of the model that was trained on the data of S.
+///
+/// Training is pooled stochastic gradient descent with momentum: the same initial model and the same number of steps for
+/// every coalition, on the samples of its members, pass after pass in an order that two coalitions share as far as they
+/// share samples. The empty coalition has the initial model.
+pub struct RetrainingGame {
+    settings: WorthSettings,
+    model: Model,
+    loss: Loss,
+    initial: Vec<f32>,
+    /// By node: what it measured in the rounds that are trained on.
+    rows: Vec<Vec<LabelledRow>>,
+    shape: Vec<usize>,
+    held_out: EvaluationBatch,
+    /// ζ by node.
+    pub zetas: Vec<f64>,
+}
+
+impl RetrainingGame {
+    /// The game of a scenario on its pool of samples.
+    pub fn new(settings: &WorthSettings, pool: &Arc<SamplePool>) -> Result<Self, ExperimentError> {
+        let stream = SampleStream::new(Arc::clone(pool), &settings.scenario())?;
+        let (_, onnx) = settings.dataset.model(settings.as_published);
+        let model = Model::load(onnx, &LoadOptions::default()).map_err(SimulationError::Model)?;
+        let last = settings.trained_rounds();
+        let rows = |node: usize| {
+            let present = |round: &u32| !stream.behaviour(node).is_away(settings.seed, node, *round);
+            (1..=last).filter(present).flat_map(|round| stream.rows(node, round)).collect()
+        };
+        let clean = stream.held_out(last + 1);
+        if clean.batch.samples() == 0 {
+            return Err(WorthError::NothingHeldOut { dataset: settings.dataset }.into());
+        }
+        let scales = clean.scales.iter().map(|(mean, deviation)| (f64::from(*mean), f64::from(*deviation)));
+        let all = EvaluationBatch { batch: clean.batch, scales: scales.collect() };
+        let mut rng = ChaCha8Rng::seed_from_u64(settings.seed);
+        Ok(Self {
+            initial: initial_weights(&model, settings.seed),
+            model,
+            loss: loss(settings.dataset),
+            rows: (0..settings.nodes).map(rows).collect(),
+            shape: stream.shape().to_vec(),
+            held_out: all.thinned(settings.held_out, &mut rng),
+            zetas: stream.nominal_zetas().to_vec(),
+            settings: settings.clone(),
+        })
+    }
+
+    /// A trainer of its model.
+    pub fn trainer(&self) -> Trainer {
+        Trainer::new(&self.model)
+    }
+
+    /// Trains on the data of a coalition and scores the model.
+    pub fn score(
+        &self,
+        trainer: &mut Trainer,
+        members: NodeSet,
+        learning_rate: f64,
+    ) -> Result<CoalitionScore, SimulationError> {
+        let initial = self.held_out.score(trainer, self.loss, &self.initial)?;
+        let samples = self.chosen(members);
+        let found = if samples.is_empty() {
+            initial
+        } else {
+            let sgd = Sgd {
+                epochs: 1,
+                learning_rate: learning_rate as f32,
+                momentum: MOMENTUM,
+                batch_size: Some(self.settings.step_samples),
+            };
+            let moved = trainer.local_epochs(&self.initial, &self.batch(&samples), self.loss, &sgd)?;
+            let weights: Vec<f32> =
+                self.initial.iter().zip(&moved.gradient).map(|(old, step)| old - step).collect();
+            self.held_out.score(trainer, self.loss, &weights)?
+        };
+        let most = LOSS_RATIO_MAX * initial.loss;
+        let score = if self.settings.dataset.has_classes() { found.accuracy } else { found.mape };
+        Ok(CoalitionScore {
+            loss: if found.loss.is_finite() { found.loss.min(most) } else { most },
+            score: Some(score).filter(|score| score.is_finite()),
+        })
+    }
+
+    /// The samples of a training, as nodes and positions in their rows: all of the members' in a random order, then all of
+    /// them in another, until there are enough. A sample has its place in the order whatever the coalition is.
+    fn chosen(&self, members: NodeSet) -> Vec<(usize, usize)> {
+        let wanted = self.settings.steps * self.settings.step_samples;
+        let mut chosen = Vec::with_capacity(wanted);
+        for pass in 0.. {
+            let mut keyed: Vec<(u64, usize, usize)> = Vec::new();
+            for node in members.iter().take_while(|node| *node < self.rows.len()) {
+                let mut keys = generator(self.settings.seed, RandomPurpose::Retraining, node, pass);
+                keyed.extend((0..self.rows[node].len()).map(|row| (keys.random(), node, row)));
+            }
+            if keyed.is_empty() {
+                return chosen;
+            }
+            keyed.sort_unstable();
+            let missing = wanted - chosen.len();
+            chosen.extend(keyed.into_iter().take(missing).map(|(_, node, row)| (node, row)));
+            if chosen.len() == wanted {
+                return chosen;
+            }
+        }
+        chosen
+    }
+
+    fn batch(&self, samples: &[(usize, usize)]) -> Batch {
+        let rows = || samples.iter().map(|(node, row)| &self.rows[*node][*row]);
+        let inputs = rows().flat_map(|row| &row.features).copied().collect();
+        let class = |row: &LabelledRow| match row.target {
+            RowTarget::Class(class) => Some(class),
+            RowTarget::Value(_) | RowTarget::Chosen { .. } => None,
+        };
+        let value = |row: &LabelledRow| match row.target {
+            RowTarget::Value(value) => Some(value),
+            RowTarget::Class(_) | RowTarget::Chosen { .. } => None,
+        };
+        let targets = if self.settings.dataset.has_classes() {
+            Targets::Classes(rows().filter_map(class).collect())
+        } else {
+            Targets::Values(rows().filter_map(value).collect())
+        };
+        let shape = std::iter::once(samples.len()).chain(self.shape.iter().copied()).collect();
+        Batch { inputs, shape, targets }
+    }
+}

@@ -1,0 +1,152 @@
+//! The worth of the nodes of one seed, on disk.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use evenhand_fairness::measures;
+use evenhand_program::atomic;
+use serde::{Deserialize, Serialize};
+
+use super::WorthError;
+use super::settings::WorthSettings;
+use super::training::CoalitionScore;
+use crate::experiment::setup::Setup;
+use crate::names::value_name;
+
+/// Changes when the same settings would yield other worths.
+pub const FORMAT: u16 = 1;
+
+/// The worth of the nodes of one seed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WorthTruth {
+    /// Always [`FORMAT`].
+    pub format: u16,
+    /// The settings.
+    pub settings: WorthSettings,
+    /// η of the trainings.
+    pub learning_rate: f64,
+    /// Trainings, those with no node and with all nodes included.
+    pub trainings: usize,
+    /// The initial model.
+    pub initial: CoalitionScore,
+    /// The model of all nodes.
+    pub all: CoalitionScore,
+    /// Pearson of data quality, −ζ, with worth; none where either is equal for all.
+    pub rho_zeta: Option<f64>,
+    /// The same with worth by accuracy or MAPE.
+    pub rho_zeta_by_score: Option<f64>,
+    /// Share of the variance of worths that is not their error: what another measure can at best explain.
+    pub reliability: Option<f64>,
+    /// By node.
+    pub nodes: Vec<NodeWorth>,
+}
+
+/// The worth of a node.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NodeWorth {
+    /// Its name, as in trials.
+    pub id: String,
+    /// ζ.
+    pub zeta: f64,
+    /// Its Shapley value, in units of the loss: what its data take off.
+    pub worth: f64,
+    /// The standard error of `worth`.
+    pub se: Option<f64>,
+    /// Its Shapley value by accuracy, or by MAPE with the sign turned: more is better.
+    pub worth_by_score: f64,
+    /// The standard error of `worth_by_score`.
+    pub se_by_score: Option<f64>,
+}
+
+impl WorthTruth {
+    /// Correlations and reliability of these nodes, which the caller fills in.
+    pub fn summarised(mut self) -> Self {
+        let column = |of: fn(&NodeWorth) -> f64| self.nodes.iter().map(of).collect::<Vec<f64>>();
+        let (qualities, worths) = (column(|node| -node.zeta), column(|node| node.worth));
+        let rho_zeta = measures::pearson(&qualities, &worths);
+        let rho_zeta_by_score = measures::pearson(&qualities, &column(|node| node.worth_by_score));
+        let errors: Option<Vec<f64>> = self.nodes.iter().map(|node| node.se).collect();
+        let reliability = errors.and_then(|errors| reliability(&worths, &errors));
+        (self.rho_zeta, self.rho_zeta_by_score, self.reliability) =
+            (rho_zeta, rho_zeta_by_score, reliability);
+        self
+    }
+
+    /// The stored worth of `settings`, if there is one of just these.
+    pub fn load(out: &Path, settings: &WorthSettings) -> Result<Option<Self>, WorthError> {
+        let found = read(out.join(path_of(settings)))?;
+        // Numbers come back from JSON with an error in their last bit: compare as text.
+        let text = |settings: &WorthSettings| serde_json::to_string(settings).ok();
+        Ok(found.filter(|found| text(&found.settings) == text(settings)))
+    }
+
+    /// Stores it in the folder `out`, whole or not at all.
+    pub fn save(&self, out: &Path) -> Result<(), WorthError> {
+        let path = out.join(path_of(&self.settings));
+        let write = |path: &Path| -> io::Result<()> {
+            let mut text = serde_json::to_vec(self)?;
+            text.push(b'\n');
+            atomic::replace(path, &text)
+        };
+        write(&path).map_err(|cause| WorthError::Unwritable { path, cause })
+    }
+}
+
+/// The stored worths of a trial's nodes: of the same data set, corruption, level, number of nodes and seed.
+pub fn worths(out: &Path, setup: &Setup) -> Result<Option<Vec<f64>>, WorthError> {
+    let Setup { dataset, corruption, as_published, seed, .. } = *setup;
+    let published = WorthSettings::published(dataset, corruption, as_published, seed);
+    let settings = WorthSettings { nodes: setup.nodes, level: setup.level, ..published };
+    let found = read(out.join(path_of(&settings)))?;
+    Ok(found.map(|found| found.nodes.iter().map(|node| node.worth).collect()))
+}
+
+fn read(path: PathBuf) -> Result<Option<WorthTruth>, WorthError> {
+    let text = match fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(cause) => return Err(WorthError::Unreadable { path, cause }),
+    };
+    let malformed = |cause| WorthError::Malformed { path: path.clone(), cause };
+    let found: WorthTruth = serde_json::from_str(&text).map_err(malformed)?;
+    if found.format != FORMAT {
+        return Err(WorthError::OtherFormat { path, found: found.format });
+    }
+    Ok(Some(found))
+}
+
+/// The path of a worth within its folder: what a trial must have in common with it.
+fn path_of(settings: &WorthSettings) -> PathBuf {
+    let mut path = PathBuf::from(value_name(&settings.dataset));
+    path.push(value_name(&settings.corruption));
+    path.push(value_name(&settings.as_published));
+    path.push(format!("nodes-{},level-{}", settings.nodes, settings.level));
+    path.push(format!("seed-{}.json", settings.seed));
+    path
+}
+
+/// 1 − mean squared error / variance, at least 0; none without variance.
+fn reliability(worths: &[f64], errors: &[f64]) -> Option<f64> {
+    let n = worths.len() as f64;
+    let mean = worths.iter().sum::<f64>() / n;
+    let variance = worths.iter().map(|worth| (worth - mean).powi(2)).sum::<f64>() / (n - 1.0);
+    let error = errors.iter().map(|error| error * error).sum::<f64>() / n;
+    (variance > 0.0).then(|| (1.0 - error / variance).max(0.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reliability_is_the_share_of_the_variance_that_is_no_error() {
+        // Deviations −1, 0, 1: variance 1.
+        let found = reliability(&[2.0, 3.0, 4.0], &[0.5; 3]);
+        assert!(found.is_some_and(|found| (found - 0.75).abs() < 1e-12));
+        assert_eq!(reliability(&[2.0, 3.0, 4.0], &[2.0; 3]), Some(0.0));
+        assert_eq!(reliability(&[1.0; 3], &[0.0; 3]), None);
+    }
+}
