@@ -50,6 +50,7 @@ impl Federation {
         if recorded.phase == Phase::Exploring {
             let _effects = self.step(clock.tick(1), Input::Command(Command::Explore));
         }
+        self.enrol_recorded(recorded);
         let _effects = self.step(clock.tick(2), Input::Command(Command::Resume));
         let _effects = self.step(clock.tick(3), Input::Command(Command::Pause));
         self.compare_draw(recorded)?;
@@ -60,19 +61,22 @@ impl Federation {
         compare(recorded, &computed)
     }
 
-    /// Members as online, offline or removed as they were when the round was opened; newcomers enrolled, in the order of the
-    /// record.
+    /// Members as online, offline or removed as they were when the round was opened.
     fn set_presence(&mut self, recorded: &ClosedRound) {
-        let standing = self.entry_standing();
-        for (index, row) in recorded.nodes.iter().enumerate() {
-            if index >= self.members().len() {
-                let session = NodeSession { number: 0, online: true };
-                self.roster.enrol(row.node.clone(), Pending { session, holds: None }, standing);
-            }
-            let member = self.roster.member_mut(NodeIndex(index));
+        for (member, row) in self.roster.members_mut().zip(&recorded.nodes) {
             member.session.online = row.why != Why::Absent;
             member.removed = row.removed.filter(|removed| *removed < recorded.round);
         }
+    }
+
+    /// Enrols the nodes that joined for this round, in the order of the record.
+    fn enrol_recorded(&mut self, recorded: &ClosedRound) {
+        let standing = self.entry_standing();
+        for row in recorded.nodes.iter().skip(self.members().len()) {
+            let session = NodeSession { number: 0, online: true };
+            self.roster.enrol(row.node.clone(), Pending { session, holds: None }, standing);
+        }
+        self.set_presence(recorded);
     }
 
     /// Whether the same nodes are enrolled, and the same were drawn.
