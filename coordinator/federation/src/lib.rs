@@ -109,9 +109,11 @@ mod round;
 mod running;
 mod save;
 mod standing;
+mod statement;
 mod stop_test;
 pub mod strategy;
 mod substitute;
+mod twin_debt;
 mod weights;
 
 use std::sync::Arc;

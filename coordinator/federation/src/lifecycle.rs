@@ -1,7 +1,7 @@
 //! The life of a round: opened, collected, evaluated, aggregated, closed.
 
 use evenhand_fairness::StopVerdict;
-use evenhand_protocol::message::{Phase, Why};
+use evenhand_protocol::message::{Account, Phase, Why};
 
 use crate::aggregation::{ModelStep, aggregate};
 use crate::closed::{ClosedRound, NodeResponse, NodeRound, RoundEvidence};
@@ -270,10 +270,13 @@ impl Federation {
         out: &mut EffectBuffer,
     ) {
         let nodes = self.node_rounds(&round, assessment);
-        for (node, member) in nodes.iter().zip(self.roster.members()) {
+        let accounts: Vec<Account> = match &mut self.phase {
+            FederationPhase::Running(running) => running.statements.accounts(self.round, &nodes),
+            _ => nodes.iter().map(|node| node.account(self.round)).collect(),
+        };
+        for (member, account) in self.roster.members().iter().zip(accounts) {
             if member.is_present() {
-                let account = node.account(self.round);
-                out.announcements.push(Effect::Account { node: node.node.clone(), account });
+                out.announcements.push(Effect::Account { node: member.id().clone(), account });
             }
         }
         let closed = ClosedRound {

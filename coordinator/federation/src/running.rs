@@ -1,7 +1,9 @@
 //! The policy `continuous`: everybody is measured in every round, and some are drawn by what is known so far.
 
 use evenhand_fairness::reference::{ReferenceAnswer, ReferenceMeasurement};
-use evenhand_fairness::{Sampler, sampling_probabilities, shrunk_standings, temperature_for_worst_wait};
+use evenhand_fairness::{
+    Sampler, inclusion_probabilities, sampling_probabilities, shrunk_standings, temperature_for_worst_wait,
+};
 use evenhand_protocol::message::Declined;
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
@@ -20,7 +22,9 @@ use crate::pace::{Pace, is_starved};
 use crate::phase::Assessment;
 use crate::roster::Roster;
 use crate::round::RoundStage;
+use crate::statement::Statements;
 use crate::stop_test::StopTest;
+use crate::twin_debt::TwinDebt;
 
 /// Rounds of contributions by which the stop rule reports whether standings are settled.
 const TESTED_ROUNDS_MAX: usize = 512;
@@ -41,6 +45,8 @@ pub(crate) struct ContinuousPhase {
     pub(crate) test: StopTest,
     pub(crate) guard: ModelGuard,
     pub(crate) pace: Pace,
+    pub(crate) statements: Statements,
+    twin_debt: TwinDebt,
 }
 
 impl ContinuousPhase {
@@ -56,6 +62,8 @@ impl ContinuousPhase {
             test: StopTest::default(),
             guard: ModelGuard::default(),
             pace: Pace::default(),
+            statements: Statements::default(),
+            twin_debt: TwinDebt::default(),
         }
     }
 
@@ -72,6 +80,8 @@ impl ContinuousPhase {
             test: self.test.clone(),
             guard: self.guard.clone(),
             pace: self.pace.clone(),
+            statements: self.statements.clone(),
+            twin_debt: self.twin_debt.clone(),
         }
     }
 
@@ -155,11 +165,16 @@ impl ContinuousPhase {
             self.use_reference(measure.seed);
         }
         // A substitute has had one more model than its odds; all share what it owes, so that credits stay in balance.
-        let drawable = self.probabilities.iter().map(|probability| *probability > 0.0).collect::<Vec<_>>();
+        let drawable: Vec<bool> = self.probabilities.iter().map(|probability| *probability > 0.0).collect();
         for node in round.draw.substitutes() {
-            self.sampler.charge(node.get(), &drawable);
+            self.sampler.charge(node.get(), 1.0, &drawable);
         }
         let unmeasured = self.measure(round, roster);
+        let groups = self.reference.twins().groups(roster.members().len());
+        let inclusion = inclusion_probabilities(&self.probabilities, rules.exploiting.k as usize);
+        for (node, owed) in self.twin_debt.settle(&groups, &inclusion) {
+            self.sampler.charge(node, owed, &drawable);
+        }
         let credited = match &unmeasured {
             Ok(credited) => credited.clone(),
             Err(_) => CreditedContributions::default(),
@@ -214,6 +229,9 @@ impl ContinuousPhase {
 
     /// Whether the parts can belong to so many members and a model of so many parameters.
     pub(crate) fn is_sound(&self, members: usize, sketch: usize) -> bool {
-        self.probabilities.len() <= members && self.reference.fits(sketch, members)
+        let by_member = self.probabilities.len() <= members
+            && self.statements.is_sound(members)
+            && self.twin_debt.is_sound(members);
+        by_member && self.reference.fits(sketch, members)
     }
 }

@@ -13,7 +13,7 @@ const HONEST_ROUNDS: u32 = 40;
 /// Rounds that a node lets pass so that it is not alone in any.
 const DECLINED_ROUNDS: u32 = 5;
 /// Rounds in which nodes that read their first hours have no sample yet.
-pub const WARM_UP_ROUNDS: u32 = 3;
+const WARM_UP_ROUNDS: u32 = 3;
 /// The share of the moving direction that remains after a round.
 const DIRECTION_DECAY: f32 = 0.95;
 /// The factor of loud attacks.

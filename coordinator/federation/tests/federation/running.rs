@@ -248,6 +248,22 @@ fn a_name_that_gives_nothing_is_given_nothing() {
 }
 
 #[test]
+fn nodes_are_told_nothing_by_which_they_could_try_out_what_pays() {
+    let mut world = ScriptedFederation::with(config(3), DIM, &["a", "b", "c"]);
+    let mut told = Vec::new();
+    for _ in 0..60 {
+        round(&mut world, &[("a", 0.5), ("b", 2.0), ("c", 6.0)]);
+        let account = &world.accounts[&node("a")];
+        told.push((account.standing, account.sampling_probability));
+        let newest = &world.manifests.last().unwrap().1;
+        assert_eq!(newest.phase, Phase::Running);
+        assert!(world.accounts.values().all(|account| matches!(account.why, Why::Drawn | Why::NotDrawn)));
+    }
+    told.dedup();
+    assert_eq!(told.len(), 4, "one standing in twenty rounds, and none before the first: {told:?}");
+}
+
+#[test]
 fn a_newcomer_is_measured_before_it_can_be_drawn() {
     let mut rules = config(3);
     rules.continuous.newcomer_rounds = 5;

@@ -62,15 +62,15 @@ impl Sampler {
         &self.credits
     }
 
-    /// Charges a node for a model that it received beside the draw, in place of another. All that can be drawn share the
-    /// proceeds: the mean credit stays what it is, and with it what a newcomer's first credit is worth.
-    pub fn charge(&mut self, node: usize, drawable: &[bool]) {
+    /// Charges a node `amount` credit for what it had beside its draws. All that can be drawn share the proceeds: the mean
+    /// credit stays what it is, and with it what a newcomer's first credit is worth.
+    pub fn charge(&mut self, node: usize, amount: f64, drawable: &[bool]) {
         if self.kind != SamplerKind::Credit || node >= self.credits.len() {
             return;
         }
-        self.credits[node] -= 1.0;
+        self.credits[node] -= amount;
         let sharing = drawable.iter().filter(|drawable| **drawable).count();
-        let share = if sharing == 0 { 0.0 } else { 1.0 / sharing as f64 };
+        let share = if sharing == 0 { 0.0 } else { amount / sharing as f64 };
         for (credit, _) in self.credits.iter_mut().zip(drawable).filter(|(_, drawable)| **drawable) {
             *credit += share;
         }
