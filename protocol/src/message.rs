@@ -34,7 +34,8 @@ pub struct Manifest {
     pub parameters: u32,
     /// Phase of the federation.
     pub phase: Phase,
-    /// The round that is running, or the last one; 0 before the first.
+    /// Number of the attempt at a round that is running, or the last one; 0 before the first. A round that nobody answers is
+    /// asked again, under the next number.
     pub round: u32,
 }
 
@@ -340,7 +341,8 @@ pub struct MissingChunks {
     pub chunks: Vec<u16>,
 }
 
-/// Standing of a node, for its owner.
+/// Standing of a node, for its owner. Standing and probability are those of the last statement: where everybody is measured
+/// in every round, nodes are told only once in many rounds, so that none can try out what pays.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Account {
     /// The round after which this holds.

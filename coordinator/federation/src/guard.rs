@@ -10,7 +10,7 @@ use crate::weights::Weights;
 const WINDOW: usize = 25;
 /// Steps and losses that must be known before anything is judged by them.
 const KNOWN_MIN: usize = 5;
-/// A step is shortened to so many times the median of the last ones.
+/// A step is shortened to so many times the median of the last ones; that of a node alone in a round of several to the median.
 const STEP_RATIO_MAX: f64 = 3.0;
 /// A model is lost whose loss is so many times the median of the last ones, and above that of the first rounds.
 const LOSS_RATIO_MAX: f64 = 10.0;
@@ -78,13 +78,16 @@ impl ModelGuard {
         let steady = self.share.unwrap_or(1.0);
         self.share = Some((steady * STEP_GROWTH).min(1.0));
         let length = distance(before, &next);
+        let alone = arrived < 2 && wanted > 1;
         let limit = match median(&self.steps).filter(|_| self.steps.len() >= KNOWN_MIN) {
+            Some(median) if alone => median,
             Some(median) => STEP_RATIO_MAX * median,
             // Nobody moves the model alone before it is known how far one moves.
-            None if arrived < 2 && wanted > 1 => 0.0,
+            None if alone => 0.0,
             None => f64::INFINITY,
         };
-        if length > 0.0 && limit > 0.0 {
+        // The step of one says nothing of how far all move.
+        if length > 0.0 && !alone {
             push(&mut self.steps, length.min(limit));
         }
         let share = steady * if length > limit { limit / length } else { 1.0 };
@@ -190,6 +193,18 @@ mod tests {
         let mut guard = ModelGuard::default();
         let seen = guard.review(&weights(0.0), weights(9000.0), Some(1.0), 1, 4).unwrap();
         assert_eq!(seen.model, weights(0.0));
+    }
+
+    #[test]
+    fn who_is_alone_in_a_round_of_several_moves_no_further_than_usual() {
+        let mut guard = calm();
+        for _ in 0..100 {
+            let seen = guard.review(&weights(0.0), weights(9000.0), Some(1.0), 1, 4).unwrap();
+            assert_eq!(seen.model, weights(1.0));
+        }
+        // Where one node a round is drawn, nobody else is missing.
+        let seen = guard.review(&weights(0.0), weights(9000.0), Some(1.0), 1, 1).unwrap();
+        assert_eq!(seen.model, weights(3.0));
     }
 
     #[test]

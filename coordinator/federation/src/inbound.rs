@@ -34,7 +34,7 @@ impl Federation {
                     }
                     Life::Born(_) => {
                         self.roster.drop_pending(&node);
-                        self.refuse(node, None, self.round, Refusal::Unknown, out);
+                        self.refuse(node, None, self.attempt, Refusal::Unknown, out);
                     }
                     Life::Dead => self.roster.drop_pending(&node),
                 }
@@ -62,7 +62,7 @@ impl Federation {
         self.unconfirmed.confirm(&node);
         if member.is_removed() {
             if member.is_online() {
-                self.refuse(node, Some(index), self.round, Refusal::Unknown, out);
+                self.refuse(node, Some(index), self.attempt, Refusal::Unknown, out);
             }
             return;
         }
@@ -74,7 +74,7 @@ impl Federation {
                 if let Some(round) = open {
                     round.leave(index, Absence::Refused(Refusal::Unknown));
                 }
-                self.refuse(node, Some(index), self.round, Refusal::Unknown, out);
+                self.refuse(node, Some(index), self.attempt, Refusal::Unknown, out);
             }
             Life::Born(birth) => {
                 member.suspended = false;
@@ -100,7 +100,7 @@ impl Federation {
     fn request_join(&mut self, node: NodeId, session: u64, birth: &Birth, out: &mut EffectBuffer) {
         let full = self.roster.len() >= self.rules.federation.nodes_max as usize;
         if full || !self.rules.admission.admits(&node, birth) {
-            return self.refuse(node, None, self.round, Refusal::Unknown, out);
+            return self.refuse(node, None, self.attempt, Refusal::Unknown, out);
         }
         let session = NodeSession { number: session, online: true };
         self.roster.add_pending(node.clone(), Pending { session, holds: birth.weights });
@@ -113,7 +113,7 @@ impl Federation {
         let within = self.within_rate_limit(&node);
         match within {
             true => out.announcements.push(Effect::Manifest { to: Some(node), manifest: self.manifest() }),
-            false => self.refuse(node, index, self.round, Refusal::Rate, out),
+            false => self.refuse(node, index, self.attempt, Refusal::Rate, out),
         }
         within
     }
@@ -172,37 +172,46 @@ impl Federation {
             RosterEntry::Pending(_) if matches!(answer, Answer::NeedGraph(_)) => {
                 return match self.within_rate_limit(&node) {
                     true => self.send_graph(node, out),
-                    false => self.refuse(node, None, self.round, Refusal::Rate, out),
+                    false => self.refuse(node, None, self.attempt, Refusal::Rate, out),
                 };
             }
             RosterEntry::Pending(_) | RosterEntry::Unknown => {
-                return self.refuse(node, None, self.round, Refusal::Unknown, out);
+                return self.refuse(node, None, self.attempt, Refusal::Unknown, out);
             }
         };
         let member = self.roster.member_mut(index);
         if member.is_removed() || member.suspended {
-            return self.refuse(node, Some(index), self.round, Refusal::Unknown, out);
+            return self.refuse(node, Some(index), self.attempt, Refusal::Unknown, out);
         }
-        if unconfirmed {
+        // Whoever answers is there, whatever was said of it.
+        let was_away = !member.session.online;
+        if unconfirmed || self.rules.federation.policy == Policy::Continuous {
             member.session.online = true;
         }
         if !self.within_rate_limit(&node) {
-            return self.refuse(node, Some(index), self.round, Refusal::Rate, out);
+            return self.refuse(node, Some(index), self.attempt, Refusal::Rate, out);
         }
         match answer {
             Answer::Update(update) => self.update(node, index, update, out),
-            Answer::Measured(measured) => self.reference_gradient(node, index, &measured, out),
+            Answer::Measured(measured) => {
+                // It was asked for a sign of life only.
+                let asked = place_in_round(&mut self.phase, self.attempt, index, measured.round).is_ok();
+                if asked || !was_away {
+                    self.reference_gradient(node, index, &measured, out);
+                }
+            }
             Answer::Unmeasured { round, reason } => {
-                if let Ok((open, place)) = place_in_round(&mut self.phase, self.round, index, round) {
+                if let Ok((open, place)) = place_in_round(&mut self.phase, self.attempt, index, round) {
                     open.measurements.give_up(place, Absence::Declined(reason));
                 }
             }
             Answer::Decline { round, reason } => {
-                if let Ok((open, slot)) = slot_in_round(&mut self.phase, self.round, index, round) {
+                if let Ok((open, slot)) = slot_in_round(&mut self.phase, self.attempt, index, round) {
                     open.give_up(slot, Absence::Declined(reason));
                 }
             }
-            Answer::NeedWeights { round } => match slot_in_round(&mut self.phase, self.round, index, round) {
+            Answer::NeedWeights { round } => match slot_in_round(&mut self.phase, self.attempt, index, round)
+            {
                 Ok((_, slot)) => {
                     self.roster.member_mut(index).holds = None;
                     if let Some(open) = self.phase.round() {
@@ -225,7 +234,7 @@ impl Federation {
     fn update(&mut self, node: NodeId, index: NodeIndex, update: Update, out: &mut EffectBuffer) {
         let round = update.round;
         let limits = UpdateLimits::new(&self.rules, self.model.dimension());
-        let refusal = match slot_in_round(&mut self.phase, self.round, index, round) {
+        let refusal = match slot_in_round(&mut self.phase, self.attempt, index, round) {
             Ok((open, slot)) if open.has_arrived(slot) => Refusal::Repeated,
             Ok((open, slot)) => match limits.admit(update) {
                 Ok(accepted) => {
@@ -256,7 +265,7 @@ impl Federation {
         out: &mut EffectBuffer,
     ) {
         let parameters = self.model.dimension();
-        let refusal = match place_in_round(&mut self.phase, self.round, index, measured.round) {
+        let refusal = match place_in_round(&mut self.phase, self.attempt, index, measured.round) {
             Ok((open, place)) if open.measurements.has_arrived(place) => Refusal::Repeated,
             Ok((open, place)) => match AcceptedMeasurement::admit(measured, &self.rules, parameters) {
                 Ok(accepted) => {
@@ -282,7 +291,7 @@ impl Federation {
             RosterEntry::Unknown => (None, true),
         };
         let refusal = if within { Refusal::Malformed } else { Refusal::Rate };
-        self.refuse(node, index, self.round, refusal, out);
+        self.refuse(node, index, self.attempt, refusal, out);
     }
 
     fn within_rate_limit(&mut self, node: &NodeId) -> bool {
@@ -301,7 +310,7 @@ impl Federation {
     }
 }
 
-/// The open round and the node's slot in it, if the answer belongs there; `latest` is the number of the latest round.
+/// The open round and the node's slot in it, if the answer belongs there; `latest` is the number of the latest attempt.
 fn slot_in_round(
     phase: &mut FederationPhase,
     latest: u32,
@@ -328,7 +337,7 @@ fn place_in_round(
 /// The open round, if an answer for `round` belongs to it.
 fn open_round(phase: &mut FederationPhase, latest: u32, round: u32) -> Result<&mut OpenRound, Refusal> {
     match phase.round_mut() {
-        Some(open) if open.draw.round() == round => Ok(open),
+        Some(open) if open.draw.attempt() == round => Ok(open),
         _ if round > latest || round == 0 => Err(Refusal::NotDrawn),
         _ => Err(Refusal::Late),
     }

@@ -74,6 +74,7 @@
 
 mod admission;
 mod aggregation;
+mod attempt;
 mod closed;
 mod collected;
 mod command;
@@ -97,6 +98,7 @@ mod measuring;
 mod member;
 mod model;
 mod newcomer;
+mod pace;
 mod phase;
 mod presence;
 mod rate_limiter;
@@ -107,8 +109,11 @@ mod round;
 mod running;
 mod save;
 mod standing;
+mod statement;
 mod stop_test;
 pub mod strategy;
+mod substitute;
+mod twin_debt;
 mod weights;
 
 use std::sync::Arc;
@@ -134,6 +139,7 @@ pub use self::input::{Command, Input, Tick};
 pub use self::measuring::{AcceptedMeasurement, MeasureResponse};
 pub use self::member::Member;
 pub use self::model::InitialModel;
+pub use self::pace::OutrunMeters;
 pub use self::replay::ReplayDifference;
 pub use self::save::{RestoreError, SavedFederation};
 pub use self::standing::Standing;
@@ -146,7 +152,7 @@ use self::phase::FederationPhase;
 use self::presence::Unconfirmed;
 use self::rate_limiter::RateLimiter;
 use self::roster::Roster;
-use self::round::RoundStage;
+use self::round::{RoundDeadline, RoundStage};
 use self::strategy::{DynStrategy, Evenhand, Strategy};
 
 /// A federation at one moment.
@@ -161,6 +167,8 @@ pub struct Federation {
     rng: ChaCha8Rng,
     /// The round that is open, or the last one.
     round: u32,
+    /// Number of the last attempt at a round: its number on the wire.
+    attempt: u32,
     paused: bool,
     rate_limiter: RateLimiter,
     unconfirmed: Unconfirmed,
@@ -183,6 +191,7 @@ impl Federation {
             strategy: DynStrategy::new(strategy),
             rng: ChaCha8Rng::seed_from_u64(rules.federation.seed),
             round: 0,
+            attempt: 0,
             paused: false,
             rate_limiter: RateLimiter::default(),
             unconfirmed: Unconfirmed::default(),
@@ -213,7 +222,7 @@ impl Federation {
     /// Time of the next call of [`step`](Self::step) with [`Input::Tick`], if nothing happens before.
     pub fn alarm(&self) -> Option<Tick> {
         match self.phase.stage()? {
-            RoundStage::Open(round) => round.deadline(),
+            RoundStage::Open(round) => round.alarm(),
             RoundStage::Resting { until } => (!self.paused && self.roster.present() > 0).then_some(*until),
         }
     }
@@ -242,6 +251,20 @@ impl Federation {
     /// The round that is open, or the last one; 0 before the first.
     pub fn round(&self) -> u32 {
         self.round
+    }
+
+    /// Number of the last attempt at a round, which is its number on the wire: a round that nobody answers is asked again, under
+    /// the next number, and is not counted.
+    pub fn attempt(&self) -> u32 {
+        self.attempt
+    }
+
+    /// That rounds come faster than the meters have new data, if they do.
+    pub fn outruns_meters(&self) -> Option<OutrunMeters> {
+        match &self.phase {
+            FederationPhase::Running(running) => running.pace.outrun(&self.rules.federation),
+            _ => None,
+        }
     }
 
     /// If a round is open: the number of nodes asked, and of those still awaited.
@@ -297,7 +320,7 @@ impl Federation {
             graph: self.file.graph,
             parameters: u32::try_from(self.model.dimension()).unwrap_or(u32::MAX),
             phase: self.phase(),
-            round: self.round,
+            round: self.attempt,
         }
     }
 
@@ -320,11 +343,17 @@ impl Federation {
         out.manifest = true;
         self.mark_all_unconfirmed();
         let general = &self.rules.federation;
+        let wait = match &self.phase {
+            FederationPhase::Running(running) => running.pace.wait_max_ms(),
+            _ => 0,
+        };
         match self.phase.stage_mut() {
-            Some(RoundStage::Open(round)) => round.set_deadline(now.plus_ms(general.round_deadline_ms)),
+            Some(RoundStage::Open(round)) => {
+                round.set_deadline(RoundDeadline::new(now, general.round_deadline_ms));
+            }
             // The clock may be another one than that of the coordinator that was saved.
             Some(RoundStage::Resting { until }) => {
-                let longest = general.round_interval_ms.max(general.round_deadline_ms);
+                let longest = general.round_interval_ms.max(general.round_deadline_ms).max(wait);
                 *until = (*until).min(now.plus_ms(longest));
             }
             None => {}

@@ -1,7 +1,7 @@
 //! The life of a round: opened, collected, evaluated, aggregated, closed.
 
 use evenhand_fairness::StopVerdict;
-use evenhand_protocol::message::{Phase, Why};
+use evenhand_protocol::message::{Account, Phase, Why};
 
 use crate::aggregation::{ModelStep, aggregate};
 use crate::closed::{ClosedRound, NodeResponse, NodeRound, RoundEvidence};
@@ -17,11 +17,14 @@ use crate::finished::Finished;
 use crate::index::{DrawSlot, NodeIndex};
 use crate::input::Tick;
 use crate::phase::{Assessment, FederationPhase};
-use crate::round::{OpenRound, RoundProgress, RoundStage};
+use crate::round::{OpenRound, RoundDeadline, RoundProgress, RoundStage};
 use crate::running::ContinuousPhase;
 use crate::standing::Standing;
 use crate::strategy::Participation;
 use crate::{Federation, Member};
+
+/// A member that counts as offline is asked for a sign of life once in so many rounds.
+const ABSENT_ASKED_EVERY: u32 = 10;
 
 impl Federation {
     /// Moves on as far as the state allows: begins, closes the round that is over, opens the next one.
@@ -40,6 +43,7 @@ impl Federation {
             }
             return begins;
         }
+        self.draw_substitutes(now, out);
         let Some(stage) = self.phase.stage_mut() else { return false };
         match stage.take_if_over(now) {
             RoundProgress::Over(round) => {
@@ -81,6 +85,10 @@ impl Federation {
 
     /// Enrols the pending nodes and asks those that the phase draws: saved first, then announced.
     fn open_next_round(&mut self, now: Tick, out: &mut EffectBuffer) {
+        let before = match &self.phase {
+            FederationPhase::Running(running) => Some(running.before_draw(&self.rng, &self.roster)),
+            _ => None,
+        };
         self.enrol_pending();
         let round = self.round + 1;
         let draw = match &mut self.phase {
@@ -96,13 +104,16 @@ impl Federation {
             _ => return,
         };
         self.round = round;
+        self.attempt += 1;
         // A node that waited long, or lost its broker often, may speak in the round all the same.
         self.rate_limiter.reset_counts();
         self.model.equip_newcomers(&*self.strategy, self.roster.members().len());
-        let deadline = now.plus_ms(self.rules.federation.round_deadline_ms);
-        let open = OpenRound::new(draw, now, Some(deadline));
+        let deadline = RoundDeadline::new(now, self.rules.federation.round_deadline_ms);
+        let mut open = OpenRound::new(draw.in_attempt(self.attempt), now, Some(deadline));
+        open.before = before.map(Box::new);
         out.state_changed();
         self.ask(&open, now, out);
+        self.ask_absent(&open, now, out);
         if let Some(stage) = self.phase.stage_mut() {
             *stage = RoundStage::Open(open);
         }
@@ -110,8 +121,14 @@ impl Federation {
 
     /// Enrols the pending nodes: as founders before the first round, as newcomers after it.
     fn enrol_pending(&mut self) {
+        let standing = self.entry_standing();
+        self.roster.enrol_pending(standing);
+    }
+
+    /// The standing with which a node is enrolled now.
+    pub(crate) fn entry_standing(&self) -> Standing {
         let explores = self.strategy.participation() == Participation::ExploreThenDraw;
-        let standing = if self.round == 0 || !explores {
+        if self.round == 0 || !explores {
             Standing::founder()
         } else {
             let rounds = match self.rules.federation.policy {
@@ -119,8 +136,7 @@ impl Federation {
                 Policy::Paper => self.rules.exploring.newcomer_rounds,
             };
             Standing::entering(self.roster.mean_standing(), rounds)
-        };
-        self.roster.enrol_pending(standing);
+        }
     }
 
     /// Sends every awaited node that is present its orders.
@@ -132,11 +148,25 @@ impl Federation {
         }
     }
 
+    /// Asks members that count as offline for a sign of life, each in every tenth round: a death may be forged or have been
+    /// a broker's mistake, and who answers is back. Nobody waits for them.
+    fn ask_absent(&self, round: &OpenRound, now: Tick, out: &mut EffectBuffer) {
+        let Some(measure) = round.draw.measure() else { return };
+        let request = measure.request(round.draw.attempt(), &self.rules, left(round, now));
+        for (node, member) in self.roster.iter() {
+            let due = (node.get() as u32).wrapping_add(self.attempt).is_multiple_of(ABSENT_ASKED_EVERY);
+            if due && !member.is_online() && !member.is_removed() && !member.suspended {
+                let payload = OrderPayload::Measure(request.clone());
+                out.tasks.push(Effect::Publish { node: member.id().clone(), payload });
+            }
+        }
+    }
+
     /// Answers that are still expected from one node in the round.
     pub(crate) fn orders(&self, round: &OpenRound, node: NodeIndex, now: Tick) -> Vec<Effect> {
         let place = round.draw.measure_place(node).filter(|place| round.measurements.is_awaited(*place));
         let measure = place.and_then(|_| {
-            let request = round.draw.measure()?.request(round.draw.round(), &self.rules, left(round, now));
+            let request = round.draw.measure()?.request(round.draw.attempt(), &self.rules, left(round, now));
             let node = self.roster.member(node).id().clone();
             Some(Effect::Publish { node, payload: OrderPayload::Measure(request) })
         });
@@ -156,10 +186,16 @@ impl Federation {
     /// One round from its answers to its record, then on to what comes next.
     fn close_round(
         &mut self,
-        round: OpenRound,
+        mut round: OpenRound,
         now: Tick,
         out: &mut EffectBuffer,
     ) -> Result<(), FailureCause> {
+        let unanswered = round.is_unanswered();
+        if let Some(before) = round.before.take_if(|_| unanswered) {
+            let until = self.next_opening(&CollectedRound::new(round.clone(), &self.rules.admission));
+            self.abandon(&round, *before, until, out);
+            return Ok(());
+        }
         let mut collected = CollectedRound::new(round, &self.rules.admission);
         let evaluation = self.evaluate(&collected);
         let step = self.aggregate(&collected, &evaluation)?;
@@ -213,10 +249,13 @@ impl Federation {
         evaluate(round, wanted, &mut self.measurement, &mut self.rng)
     }
 
-    /// Time at which the next round may open. One in which nothing arrived is not followed before its deadline, so that nodes without
-    /// data do not use up the rounds.
-    fn next_opening(&self, round: &CollectedRound) -> Tick {
+    /// Time at which the next round may open: by the interval, and under the policy "continuous" by the pace of the meters. Otherwise
+    /// one in which nothing arrived is not followed before its deadline, so that nodes without data do not use up the rounds.
+    fn next_opening(&mut self, round: &CollectedRound) -> Tick {
         let general = &self.rules.federation;
+        if let FederationPhase::Running(running) = &mut self.phase {
+            return running.pace.next_opening(round, general);
+        }
         let apart = if round.is_empty() { general.round_deadline_ms } else { 0 };
         round.opened.plus_ms(general.round_interval_ms.max(apart))
     }
@@ -231,10 +270,13 @@ impl Federation {
         out: &mut EffectBuffer,
     ) {
         let nodes = self.node_rounds(&round, assessment);
-        for (node, member) in nodes.iter().zip(self.roster.members()) {
+        let accounts: Vec<Account> = match &mut self.phase {
+            FederationPhase::Running(running) => running.statements.accounts(self.round, &nodes),
+            _ => nodes.iter().map(|node| node.account(self.round)).collect(),
+        };
+        for (member, account) in self.roster.members().iter().zip(accounts) {
             if member.is_present() {
-                let account = node.account(self.round);
-                out.announcements.push(Effect::Account { node: node.node.clone(), account });
+                out.announcements.push(Effect::Account { node: member.id().clone(), account });
             }
         }
         let closed = ClosedRound {

@@ -137,6 +137,15 @@ impl OpenMeasurements {
         matches!(self.answers[place], MeasureAnswer::Waiting)
     }
 
+    /// Whether no answer is expected any more, and none is in.
+    pub(crate) fn is_absent(&self, place: usize) -> bool {
+        matches!(self.answers[place], MeasureAnswer::Absent(_))
+    }
+
+    pub(crate) fn any_arrived(&self) -> bool {
+        self.answers.iter().any(|answer| matches!(answer, MeasureAnswer::Arrived(_)))
+    }
+
     pub(crate) fn has_arrived(&self, place: usize) -> bool {
         matches!(self.answers[place], MeasureAnswer::Arrived(_))
     }

@@ -24,6 +24,8 @@ pub struct Member {
     pub(crate) drawn: u32,
     pub(crate) last_drawn: Option<u32>,
     pub(crate) last_counted: Option<u32>,
+    /// Reference gradients that counted, under the policy that asks for them.
+    pub(crate) answers_counted: u32,
 }
 
 impl Member {
@@ -39,6 +41,7 @@ impl Member {
             drawn: 0,
             last_drawn: None,
             last_counted: None,
+            answers_counted: 0,
         }
     }
 
@@ -75,6 +78,12 @@ impl Member {
     /// Rounds from its last draw to `round`.
     pub fn staleness(&self, round: u32) -> u32 {
         round.saturating_sub(self.last_drawn.unwrap_or(0))
+    }
+
+    /// Whether it joined later and has not yet been measured often enough to be drawn: by answers that counted, so that a
+    /// name that gives nothing never receives more than everybody has.
+    pub(crate) fn is_newcomer(&self) -> bool {
+        self.answers_counted < self.standing.entry_rounds()
     }
 
     /// Ignores it until it comes online again and is admitted.

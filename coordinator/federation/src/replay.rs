@@ -50,27 +50,33 @@ impl Federation {
         if recorded.phase == Phase::Exploring {
             let _effects = self.step(clock.tick(1), Input::Command(Command::Explore));
         }
+        self.enrol_recorded(recorded);
         let _effects = self.step(clock.tick(2), Input::Command(Command::Resume));
         let _effects = self.step(clock.tick(3), Input::Command(Command::Pause));
         self.compare_draw(recorded)?;
+        self.substitute_as_recorded(recorded);
         self.answer_as_recorded(recorded, received.updates)?;
         self.measure_as_recorded(recorded, received.measurements)?;
-        let computed = self.close_replayed(recorded, clock.tick(4))?;
+        let computed = self.close_replayed(recorded, clock.tick(ReplayClock::CLOSING))?;
         compare(recorded, &computed)
     }
 
-    /// Members as online, offline or removed as they were when the round was opened; newcomers pending.
+    /// Members as online, offline or removed as they were when the round was opened.
     fn set_presence(&mut self, recorded: &ClosedRound) {
-        for (index, row) in recorded.nodes.iter().enumerate() {
-            if index < self.members().len() {
-                let member = self.roster.member_mut(NodeIndex(index));
-                member.session.online = row.why != Why::Absent;
-                member.removed = row.removed.filter(|removed| *removed < recorded.round);
-            } else {
-                let session = NodeSession { number: 0, online: true };
-                self.roster.add_pending(row.node.clone(), Pending { session, holds: None });
-            }
+        for (member, row) in self.roster.members_mut().zip(&recorded.nodes) {
+            member.session.online = row.why != Why::Absent;
+            member.removed = row.removed.filter(|removed| *removed < recorded.round);
         }
+    }
+
+    /// Enrols the nodes that joined for this round, in the order of the record.
+    fn enrol_recorded(&mut self, recorded: &ClosedRound) {
+        let standing = self.entry_standing();
+        for row in recorded.nodes.iter().skip(self.members().len()) {
+            let session = NodeSession { number: 0, online: true };
+            self.roster.enrol(row.node.clone(), Pending { session, holds: None }, standing);
+        }
+        self.set_presence(recorded);
     }
 
     /// Checks that the same nodes are enrolled, and the same were drawn.
@@ -89,9 +95,31 @@ impl Federation {
         };
         let drawn: Vec<&str> = round.draw.asked().iter().map(|asked| listed[asked.node.get()]).collect();
         let asked: Vec<&str> = recorded.asked().map(|row| row.node.as_str()).collect();
-        match drawn == asked {
-            true => Ok(()),
-            false => differs("the draw".into(), format!("{asked:?}"), format!("{drawn:?}")),
+        let (left_out, substitutes) =
+            (drawn.iter().any(|node| !asked.contains(node)), asked.len() - drawn.len().min(asked.len()));
+        let allowed = match &self.phase {
+            FederationPhase::Running(running) => {
+                let drawable = recorded.asked().all(|row| {
+                    let index = listed.iter().position(|name| *name == row.node.as_str());
+                    index.and_then(|index| running.probabilities.get(index)).is_some_and(|p| *p > 0.0)
+                });
+                if drawable { self.rules.exploiting.k as usize } else { 0 }
+            }
+            _ => 0,
+        };
+        match left_out || substitutes > allowed {
+            false => Ok(()),
+            true => differs("the draw".into(), format!("{asked:?}"), format!("{drawn:?}")),
+        }
+    }
+
+    /// Draws the substitutes that are recorded beside the draw: which drawn nodes were late, and when, is not.
+    fn substitute_as_recorded(&mut self, recorded: &ClosedRound) {
+        let Some(round) = self.phase.round_mut() else { return };
+        for (index, row) in recorded.nodes.iter().enumerate() {
+            if row.was_asked() && round.draw.slot(NodeIndex(index)).is_none() {
+                round.substitute(NodeIndex(index), &mut self.roster);
+            }
         }
     }
 
@@ -221,6 +249,9 @@ impl Federation {
 struct ReplayClock(u32);
 
 impl ReplayClock {
+    /// A step beyond the deadline of the round itself: nothing further is drawn.
+    const CLOSING: u64 = 1 << 39;
+
     fn tick(self, step: u64) -> Tick {
         Tick((u64::from(self.0) << 40) + step)
     }

@@ -124,9 +124,14 @@ impl Roster {
     /// Enrols the pending nodes, by name, so that the order of arrival changes nothing.
     pub(crate) fn enrol_pending(&mut self, standing: Standing) {
         for (id, pending) in std::mem::take(&mut self.pending) {
-            self.indices.insert(id.clone(), NodeIndex(self.members.len()));
-            self.members.push(Member::enrolled(id, pending, standing));
+            self.enrol(id, pending, standing);
         }
+    }
+
+    /// Enrols one node.
+    pub(crate) fn enrol(&mut self, id: NodeId, pending: Pending, standing: Standing) {
+        self.indices.insert(id.clone(), NodeIndex(self.members.len()));
+        self.members.push(Member::enrolled(id, pending, standing));
     }
 
     /// β: as set, or as found for the wanted worst staleness of the standings so far.
@@ -136,9 +141,11 @@ impl Roster {
         rules.exploiting.temperature_for(&standings)
     }
 
-    /// The mean standing of the enrolled nodes; 0 without any.
+    /// The mean standing of the enrolled nodes that are no newcomers yet to be measured; 0 without any.
     pub(crate) fn mean_standing(&self) -> f64 {
-        let standings = self.members.iter().filter(|m| !m.is_removed()).map(|m| m.standing.value());
+        let known =
+            |m: &&Member| !m.is_removed() && !(m.standing.entry_rounds() > 0 && m.standing.rounds() == 0);
+        let standings = self.members.iter().filter(known).map(|m| m.standing.value());
         let (sum, count) = standings.fold((0.0, 0u32), |(sum, count), value| (sum + value, count + 1));
         if count == 0 { 0.0 } else { sum / f64::from(count) }
     }

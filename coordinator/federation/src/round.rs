@@ -4,11 +4,13 @@ use evenhand_protocol::message::{Declined, Refusal};
 use serde::{Deserialize, Serialize};
 
 use crate::admission::AcceptedUpdate;
+use crate::attempt::BeforeDraw;
 use crate::draw::Draw;
 use crate::index::DrawSlot;
 use crate::index::NodeIndex;
 use crate::input::Tick;
 use crate::measuring::{MeasureAnswer, OpenMeasurements};
+use crate::roster::Roster;
 
 /// Between two rounds, or in one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -49,7 +51,7 @@ impl RoundStage {
     /// The stage as it is saved, without updates: nodes send them again.
     pub(crate) fn saved(&self) -> Self {
         match self {
-            Self::Open(round) => Self::Open(OpenRound::new(round.draw.clone(), round.opened, None)),
+            Self::Open(round) => Self::Open(OpenRound::from(SavedRound::from(round))),
             resting => resting.clone(),
         }
     }
@@ -72,7 +74,26 @@ pub(crate) struct OpenRound {
     waiting: usize,
     pub(crate) measurements: OpenMeasurements,
     /// None after a restore, until the link is up: nobody can be late before it was asked.
-    deadline: Option<Tick>,
+    deadline: Option<RoundDeadline>,
+    /// The state before the draw, under the policy by which a round that nobody answers is none.
+    pub(crate) before: Option<Box<BeforeDraw>>,
+}
+
+/// The deadline of a round.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct RoundDeadline {
+    /// When a drawn node that has not answered is overdue: somebody else is drawn, and its update still counts. None once that
+    /// has passed.
+    overdue: Option<Tick>,
+    /// When the round goes on without the nodes that have not answered.
+    end: Tick,
+}
+
+impl RoundDeadline {
+    /// So many milliseconds from `now` on; half of them until nodes are overdue.
+    pub(crate) fn new(now: Tick, deadline_ms: u32) -> Self {
+        Self { overdue: Some(now.plus_ms(deadline_ms / 2)), end: now.plus_ms(deadline_ms) }
+    }
 }
 
 /// A round as it is saved.
@@ -80,17 +101,24 @@ pub(crate) struct OpenRound {
 struct SavedRound {
     draw: Draw,
     opened: Tick,
+    before: Option<Box<BeforeDraw>>,
 }
 
 impl From<SavedRound> for OpenRound {
-    fn from(SavedRound { draw, opened }: SavedRound) -> Self {
-        Self::new(draw, opened, None)
+    fn from(SavedRound { draw, opened, before }: SavedRound) -> Self {
+        Self { before, ..Self::new(draw, opened, None) }
+    }
+}
+
+impl From<&OpenRound> for SavedRound {
+    fn from(OpenRound { draw, opened, before, .. }: &OpenRound) -> Self {
+        Self { draw: draw.clone(), opened: *opened, before: before.clone() }
     }
 }
 
 impl From<OpenRound> for SavedRound {
-    fn from(OpenRound { draw, opened, .. }: OpenRound) -> Self {
-        Self { draw, opened }
+    fn from(round: OpenRound) -> Self {
+        Self::from(&round)
     }
 }
 
@@ -112,18 +140,61 @@ pub(crate) enum Absence {
 }
 
 impl OpenRound {
-    pub(crate) fn new(draw: Draw, opened: Tick, deadline: Option<Tick>) -> Self {
+    pub(crate) fn new(draw: Draw, opened: Tick, deadline: Option<RoundDeadline>) -> Self {
         let waiting = draw.asked().len();
+        let answers = vec![SlotAnswer::Waiting; waiting];
         let measurements = OpenMeasurements::new(draw.measure());
-        Self { answers: vec![SlotAnswer::Waiting; waiting], waiting, measurements, draw, opened, deadline }
+        Self { answers, waiting, measurements, draw, opened, deadline, before: None }
     }
 
     pub(crate) fn deadline(&self) -> Option<Tick> {
-        self.deadline
+        self.deadline.map(|deadline| deadline.end)
     }
 
-    pub(crate) fn set_deadline(&mut self, deadline: Tick) {
+    pub(crate) fn set_deadline(&mut self, deadline: RoundDeadline) {
         self.deadline = Some(deadline);
+    }
+
+    /// Time at which something is to be done without an answer: drawn nodes are overdue, where that matters, or the round is over.
+    pub(crate) fn alarm(&self) -> Option<Tick> {
+        let RoundDeadline { overdue, end } = self.deadline?;
+        let matters = self.before.is_some() && self.waiting > 0;
+        Some(overdue.filter(|_| matters).unwrap_or(end))
+    }
+
+    /// Takes note of the time: drawn nodes may be overdue.
+    pub(crate) fn tick(&mut self, now: Tick) {
+        if let Some(deadline) = &mut self.deadline {
+            deadline.overdue.take_if(|overdue| now >= *overdue);
+        }
+    }
+
+    /// Whether a node that is asked now could still answer.
+    pub(crate) fn has_time_left(&self, now: Tick) -> bool {
+        self.deadline().is_some_and(|end| now < end)
+    }
+
+    /// Slots from which no update is to be expected, or none in time.
+    pub(crate) fn slots_missing(&self) -> usize {
+        let overdue = self.deadline.is_some_and(|deadline| deadline.overdue.is_none());
+        let is_missing = |answer: &&SlotAnswer| match answer {
+            SlotAnswer::Arrived(_) => false,
+            SlotAnswer::Waiting => overdue,
+            SlotAnswer::Absent(_) => true,
+        };
+        self.answers.iter().filter(is_missing).count()
+    }
+
+    /// Whether a node was asked for a reference gradient and has not failed to send it.
+    pub(crate) fn may_measure(&self, node: NodeIndex) -> bool {
+        self.draw.measure_place(node).is_some_and(|place| !self.measurements.is_absent(place))
+    }
+
+    /// Draws one more node, in place of another.
+    pub(crate) fn substitute(&mut self, node: NodeIndex, roster: &mut Roster) {
+        let slot = self.draw.substitute(node, roster);
+        self.answers.insert(slot.0, SlotAnswer::Waiting);
+        self.waiting += 1;
     }
 
     /// True if no further answer is expected.
@@ -203,6 +274,12 @@ impl OpenRound {
             *answer = SlotAnswer::Absent(Absence::Missed);
         }
         self.waiting = 0;
+    }
+
+    /// Whether nothing that counts has come in.
+    pub(crate) fn is_unanswered(&self) -> bool {
+        let arrived = self.answers.iter().any(|answer| matches!(answer, SlotAnswer::Arrived(_)));
+        !arrived && !self.measurements.any_arrived()
     }
 
     /// The draw, the answer of each slot, and those to the requests for a reference gradient.

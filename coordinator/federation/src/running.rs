@@ -1,11 +1,15 @@
 //! The policy `continuous`: everybody is measured in every round, and some are drawn by what is known so far.
 
 use evenhand_fairness::reference::{ReferenceAnswer, ReferenceMeasurement};
-use evenhand_fairness::{Sampler, sampling_probabilities, shrunk_standings, temperature_for_worst_wait};
+use evenhand_fairness::{
+    Sampler, inclusion_probabilities, sampling_probabilities, shrunk_standings, temperature_for_worst_wait,
+};
+use evenhand_protocol::message::Declined;
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
+use crate::attempt::BeforeDraw;
 use crate::collected::CollectedRound;
 use crate::config::Rules;
 use crate::draw::Draw;
@@ -14,10 +18,13 @@ use crate::guard::ModelGuard;
 use crate::index::NodeIndex;
 use crate::input::Tick;
 use crate::measuring::MeasureResponse;
+use crate::pace::{Pace, is_starved};
 use crate::phase::Assessment;
 use crate::roster::Roster;
 use crate::round::RoundStage;
+use crate::statement::Statements;
 use crate::stop_test::StopTest;
+use crate::twin_debt::TwinDebt;
 
 /// Rounds of contributions by which the stop rule reports whether standings are settled.
 const TESTED_ROUNDS_MAX: usize = 512;
@@ -28,7 +35,7 @@ pub(crate) struct ContinuousPhase {
     pub(crate) stage: RoundStage,
     /// β of the open round, or of the last one.
     temperature: f64,
-    sampler: Sampler,
+    pub(crate) sampler: Sampler,
     /// By index: ϱ of the open round, or of the last one.
     pub(crate) probabilities: Vec<f64>,
     pub(crate) reference: ReferenceMeasurement,
@@ -37,6 +44,9 @@ pub(crate) struct ContinuousPhase {
     seed_rounds: u32,
     pub(crate) test: StopTest,
     pub(crate) guard: ModelGuard,
+    pub(crate) pace: Pace,
+    pub(crate) statements: Statements,
+    twin_debt: TwinDebt,
 }
 
 impl ContinuousPhase {
@@ -51,6 +61,9 @@ impl ContinuousPhase {
             seed_rounds: 0,
             test: StopTest::default(),
             guard: ModelGuard::default(),
+            pace: Pace::default(),
+            statements: Statements::default(),
+            twin_debt: TwinDebt::default(),
         }
     }
 
@@ -66,6 +79,9 @@ impl ContinuousPhase {
             seed_rounds: self.seed_rounds,
             test: self.test.clone(),
             guard: self.guard.clone(),
+            pace: self.pace.clone(),
+            statements: self.statements.clone(),
+            twin_debt: self.twin_debt.clone(),
         }
     }
 
@@ -77,17 +93,33 @@ impl ContinuousPhase {
         rules: &Rules,
         rng: &mut ChaCha8Rng,
     ) -> Draw {
-        if self.seed_rounds.is_multiple_of(rules.continuous.reference_rounds) {
-            self.seed = rng.random();
-            self.seed_rounds = 0;
-            self.reference.change_reference();
-        }
-        self.seed_rounds += 1;
+        let due = self.seed_rounds.is_multiple_of(rules.continuous.reference_rounds);
+        let seed = if due { rng.random() } else { self.seed };
         self.set_odds(roster, rules);
         let k = rules.exploiting.k as usize;
-        let draw = Draw::measured(round, roster, &self.probabilities, k, &mut self.sampler, self.seed, rng);
+        let draw = Draw::measured(round, roster, &self.probabilities, k, &mut self.sampler, seed, rng);
         self.test.choose(draw.asked(), rules, rng);
         draw
+    }
+
+    /// The state before the next draw.
+    pub(crate) fn before_draw(&self, rng: &ChaCha8Rng, roster: &Roster) -> BeforeDraw {
+        BeforeDraw::new(rng, &self.sampler, &self.test.tested, roster)
+    }
+
+    /// Undoes a draw.
+    pub(crate) fn return_to(&mut self, sampler: Sampler, tested: Vec<NodeIndex>) {
+        self.sampler = sampler;
+        self.test.tested = tested;
+    }
+
+    /// Takes over the reference of a round that counts.
+    fn use_reference(&mut self, seed: u64) {
+        if self.seed_rounds == 0 || seed != self.seed {
+            self.reference.change_reference();
+            (self.seed, self.seed_rounds) = (seed, 0);
+        }
+        self.seed_rounds += 1;
     }
 
     /// ϱ of everybody who can be drawn: by standings shrunk by their errors, at the temperature that keeps the promised wait.
@@ -95,7 +127,7 @@ impl ContinuousPhase {
     fn set_odds(&mut self, roster: &Roster, rules: &Rules) {
         let members = roster.members();
         let can_be_drawn = |node: &usize| {
-            members.get(*node).is_some_and(|member| !member.is_removed() && !member.standing.is_entering())
+            members.get(*node).is_some_and(|member| !member.is_removed() && !member.is_newcomer())
         };
         let groups = self.reference.twins().groups(members.len()).into_iter();
         let groups = groups.map(|group| group.into_iter().filter(can_be_drawn).collect::<Vec<usize>>());
@@ -129,7 +161,20 @@ impl ContinuousPhase {
         roster: &mut Roster,
         rules: &Rules,
     ) -> Assessment {
+        if let Some(measure) = round.draw.measure() {
+            self.use_reference(measure.seed);
+        }
+        // A substitute has had one more model than its odds; all share what it owes, so that credits stay in balance.
+        let drawable: Vec<bool> = self.probabilities.iter().map(|probability| *probability > 0.0).collect();
+        for node in round.draw.substitutes() {
+            self.sampler.charge(node.get(), 1.0, &drawable);
+        }
         let unmeasured = self.measure(round, roster);
+        let groups = self.reference.twins().groups(roster.members().len());
+        let inclusion = inclusion_probabilities(&self.probabilities, rules.exploiting.k as usize);
+        for (node, owed) in self.twin_debt.settle(&groups, &inclusion) {
+            self.sampler.charge(node, owed, &drawable);
+        }
         let credited = match &unmeasured {
             Ok(credited) => credited.clone(),
             Err(_) => CreditedContributions::default(),
@@ -156,7 +201,13 @@ impl ContinuousPhase {
         roster: &mut Roster,
     ) -> Result<CreditedContributions, String> {
         round.withhold();
-        let nodes: Vec<NodeIndex> = round.measured_nodes().to_vec();
+        let mut nodes: Vec<NodeIndex> = round.measured_nodes().to_vec();
+        let (without_data, answered) = round.answers_without_data();
+        if is_starved(without_data, answered) {
+            // The round came too early: to have no new data yet is no fault.
+            let no_data = MeasureResponse::Declined(Declined::NoData);
+            nodes.retain(|node| round.measure_response(*node) != no_data);
+        }
         let answers: Vec<ReferenceAnswer<'_>> = nodes
             .iter()
             .map(|node| ReferenceAnswer { node: node.get(), gradient: round.gradient(*node) })
@@ -167,13 +218,20 @@ impl ContinuousPhase {
         }
         for node in &nodes {
             let known = self.reference.standing(node.get());
-            roster.member_mut(*node).standing.set(known.value, known.standard_error, known.rounds);
+            let member = roster.member_mut(*node);
+            member.standing.set(known.value, known.standard_error, known.rounds);
+            if matches!(round.measure_response(*node), MeasureResponse::Measured { .. }) {
+                member.answers_counted = member.answers_counted.saturating_add(1);
+            }
         }
         Ok(CreditedContributions::exact(nodes.into_iter().zip(found.contributions)))
     }
 
     /// True if the parts can belong to so many members and a model of so many parameters.
     pub(crate) fn is_sound(&self, members: usize, sketch: usize) -> bool {
-        self.probabilities.len() <= members && self.reference.fits(sketch, members)
+        let by_member = self.probabilities.len() <= members
+            && self.statements.is_sound(members)
+            && self.twin_debt.is_sound(members);
+        by_member && self.reference.fits(sketch, members)
     }
 }

@@ -23,7 +23,7 @@ use crate::strategy::{DynStrategy, Evenhand, MemoryError, Strategy};
 use crate::weights::Weights;
 
 /// Changes when saved bytes of older programs could be misunderstood.
-const FORMAT: u16 = 6;
+const FORMAT: u16 = 7;
 
 /// The whole state, without the updates of the open round (nodes send those again) and without the
 /// ONNX file (it never changes, and is stored apart).
@@ -37,6 +37,7 @@ pub struct SavedFederation {
     strategy: SavedStrategy,
     rng: ChaCha8Rng,
     round: u32,
+    attempt: u32,
     paused: bool,
     rate_limiter: RateLimiter,
     phase: FederationPhase,
@@ -168,7 +169,7 @@ impl SavedFederation {
             if round.draw.round() != self.round {
                 return Err("the open round is not the latest");
             }
-            if !round.draw.is_sound(members) {
+            if !(round.draw.is_sound(members) && round.before.as_ref().is_none_or(|b| b.is_sound(members))) {
                 return Err("a draw of nodes that are not enrolled");
             }
         }
@@ -205,6 +206,7 @@ impl Federation {
             strategy: SavedStrategy { name: self.strategy.name().into(), memory: self.strategy.save() },
             rng: self.rng.clone(),
             round: self.round,
+            attempt: self.attempt,
             paused: self.paused,
             rate_limiter: self.rate_limiter.saved(),
             phase: self.phase.saved(),
@@ -239,6 +241,7 @@ impl Federation {
             measurement,
             rng,
             round,
+            attempt,
             paused,
             rate_limiter,
             phase,
@@ -253,6 +256,7 @@ impl Federation {
             strategy: DynStrategy::new(strategy),
             rng,
             round,
+            attempt,
             paused,
             rate_limiter,
             unconfirmed: Unconfirmed::default(),

@@ -75,6 +75,11 @@ impl Standing {
         (self.squares.max(0.0) / (n - 1.0) / n).sqrt()
     }
 
+    /// Rounds for which a node that joined later is new; 0 for a founder.
+    pub(crate) fn entry_rounds(&self) -> u32 {
+        self.entry_rounds
+    }
+
     /// Rounds that were measured.
     pub fn rounds(&self) -> u32 {
         self.rounds

@@ -19,8 +19,10 @@ pub struct FederationStatus {
     pub failure: Option<String>,
     /// The round that is open, or the last one.
     pub round: u32,
-    /// The number of rounds after which it ends.
+    /// The number of rounds after which it ends; 0 for no end.
     pub rounds: u32,
+    /// That rounds come faster than the meters have new data, if they do.
+    pub outrun: Option<String>,
     /// SHA-256 of the latest weights.
     pub model: String,
     /// Mean loss of the model on the batches of the last closed round.
@@ -71,11 +73,22 @@ impl FederationStatus {
             failure: federation.failure().map(ToString::to_string),
             round: federation.round(),
             rounds: federation.rules().federation.rounds,
+            outrun: federation.outruns_meters().map(|outrun| outrun.to_string()),
             model: federation.weights().digest().to_string(),
             loss: last.and_then(|record| record.loss),
             unmeasured: last.and_then(|record| record.unmeasured.clone()),
             verdict: last.and_then(ClosedRound::verdict_text),
             nodes: nodes.collect(),
+        }
+    }
+}
+
+impl FederationStatus {
+    /// The round under way; of how many, if there is an end.
+    pub fn progress(&self) -> String {
+        match self.rounds {
+            0 => format!("round {}", self.round),
+            rounds => format!("round {} of {rounds}", self.round),
         }
     }
 }
@@ -88,11 +101,16 @@ impl fmt::Display for FederationStatus {
         };
         writeln!(
             out,
-            "federation {}: {}, round {} of {}; coordinator {process}",
-            self.federation, self.phase, self.round, self.rounds
+            "federation {}: {}, {}; coordinator {process}",
+            self.federation,
+            self.phase,
+            self.progress()
         )?;
         if let Some(failure) = &self.failure {
             writeln!(out, "failed: {failure}")?;
+        }
+        if let Some(outrun) = &self.outrun {
+            writeln!(out, "{outrun}")?;
         }
         if let Some(loss) = self.loss {
             writeln!(out, "loss {loss:.5}")?;

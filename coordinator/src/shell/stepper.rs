@@ -57,7 +57,7 @@ impl Stepper {
                 let _unreceived = rounds.send(round);
             }
         }
-        membership_log.update(federation.members());
+        membership_log.update(&federation);
         if let Some(observer) = &mut observer {
             observer.stepped(&federation);
         }

@@ -124,6 +124,7 @@ impl FederationView {
         let overview = &mut self.overview;
         overview.phase = federation.phase();
         overview.failure = federation.failure().map(ToString::to_string);
+        overview.outrun = federation.outruns_meters().map(|outrun| outrun.to_string());
         overview.connected = connected;
         overview.round = federation.round();
         overview.open = federation.open_round().map(|(asked, awaited)| OpenRoundView { asked, awaited });

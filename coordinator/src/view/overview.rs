@@ -10,7 +10,7 @@ use super::names;
 use super::node::ResponseCounts;
 use super::round::RoundPoint;
 use evenhand_fairness::SamplerKind;
-use evenhand_federation::{ClosedRound, Federation, NodeRound, Rules, StopRuleKind};
+use evenhand_federation::{ClosedRound, Federation, NodeRound, Policy, Rules, StopRuleKind};
 
 /// Changes of phase in the history.
 const CHANGES_MAX: usize = 64;
@@ -29,11 +29,15 @@ pub struct Overview {
     pub phase: Phase,
     /// The cause, if it has failed.
     pub failure: Option<String>,
+    /// That rounds come faster than the meters have new data, if they do.
+    pub outrun: Option<String>,
+    /// How contributions are measured and rewarded.
+    pub policy: Policy,
     /// True if the broker is connected.
     pub connected: bool,
     /// The round that is open, or the last one.
     pub round: u32,
-    /// The number after which it is finished.
+    /// The number after which it is finished; 0 for no end.
     pub rounds: u32,
     /// The open round, if one is.
     pub open: Option<OpenRoundView>,
@@ -185,6 +189,8 @@ impl Overview {
             software: env!("CARGO_PKG_VERSION"),
             phase: manifest.phase,
             failure: None,
+            outrun: None,
+            policy: rules.federation.policy,
             connected: true,
             round: manifest.round,
             rounds: rules.federation.rounds,

@@ -17,10 +17,29 @@ Examples:
   evenhand-fleet cheat                                     synthetic data, twelve nodes
   evenhand-fleet cheat --strategy evenhand,paper --trials 3
   evenhand-fleet cheat --dataset mnist --data DIR --nodes 12 --k 5
+  evenhand-fleet cheat --nodes 20 --share 0.3              six of twenty collude
 
-gain   probability of receiving the model, divided by that of honest work with the same data
+gain   probability of receiving the model, divided by that of honest work with the same data: the mean over
+       trials, its standard error, and the largest of a trial
 rank   place of the attacker by standing, 1 for the best
-order  Kendall's tau of the honest nodes' standings with and without the attack";
+order  Kendall's tau of the honest nodes' standings with and without the attack: the mean, and the lowest of a
+       trial";
+
+/// Flags of `evenhand-fleet cheat`
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct CheatArgs {
+    /// Share of the nodes that attack together, in the rows of several
+    #[arg(long, default_value_t = 0.25, value_name = "SHARE", value_parser = share)]
+    pub share: f64,
+    /// Flags of every experiment.
+    #[command(flatten)]
+    pub experiment: ExperimentArgs,
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    let share: f64 = text.parse().map_err(|_| format!("{text} is no number"))?;
+    if share > 0.0 && share < 1.0 { Ok(share) } else { Err("choose a share above 0 and below 1".into()) }
+}
 
 /// The attacks on one strategy.
 #[derive(Serialize)]
@@ -30,7 +49,8 @@ struct CheatTable {
 }
 
 /// Runs every attack on every strategy and prints what each gained.
-pub(super) fn run(args: &ExperimentArgs) -> Result<Exit, FleetError> {
+pub(super) fn run(cheat: &CheatArgs) -> Result<Exit, FleetError> {
+    let args = &cheat.experiment;
     let folder = data::folder(args.trials.data.clone());
     let load = |setup: &crate::experiment::setup::Setup| {
         Ok(data::load(setup.dataset, folder.as_deref(), &setup.scenario().data_request())?)
@@ -45,7 +65,7 @@ pub(super) fn run(args: &ExperimentArgs) -> Result<Exit, FleetError> {
                 eprint!("\r{}: {done} of {all} trials", variant.name());
             }
         };
-        let rows = cheat::run(&setup, args.trials.trials, &load, &interrupt, &mut progress)?;
+        let rows = cheat::run(&setup, args.trials.trials, cheat.share, &load, &interrupt, &mut progress)?;
         if !args.trials.no_progress {
             eprintln!();
         }
@@ -62,12 +82,14 @@ pub(super) fn run(args: &ExperimentArgs) -> Result<Exit, FleetError> {
 
 fn text(table: &CheatTable) -> String {
     let mut text = format!(
-        "{}\n{:24}{:>10}{:>8}{:>8}{:>8}{:>8}\n",
-        table.strategy, "attack", "attackers", "gain", "max", "rank", "order"
+        "{}\n{:24}{:>10}{:>8}{:>8}{:>8}{:>8}{:>8}{:>8}\n",
+        table.strategy, "attack", "attackers", "gain", "±", "max", "rank", "order", "lowest"
     );
     for row in &table.rows {
-        let CheatRow { attack, attackers, gain, gain_max, rank, order } = row;
-        text += &format!("{attack:24}{attackers:>10}{gain:>8.2}{gain_max:>8.2}{rank:>8.1}{order:>8.2}\n");
+        let CheatRow { attack, attackers, gain, gain_error, gain_max, rank, order, order_min } = row;
+        let error = gain_error.map_or("–".into(), |error| format!("{error:.2}"));
+        text += &format!("{attack:24}{attackers:>10}{gain:>8.2}{error:>8}{gain_max:>8.2}{rank:>8.1}");
+        text += &format!("{order:>8.2}{order_min:>8.2}\n");
     }
     text + "\n"
 }

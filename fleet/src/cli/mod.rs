@@ -24,6 +24,7 @@ use serde::de::{DeserializeOwned, IntoDeserializer};
 
 use self::bench::BenchCommand;
 use self::calc::CalcCommand;
+use self::cheat::CheatArgs;
 use self::data::DataArgs;
 use self::demo::DemoArgs;
 pub use self::error::FleetError;
@@ -72,7 +73,7 @@ enum FleetCommand {
     Paper(PaperArgs),
     /// Attack the mechanism through the production code: what each attack gains over honest work
     #[command(after_help = format!("{}\n\n{EXIT_CODES}", cheat::HELP))]
-    Cheat(ExperimentArgs),
+    Cheat(CheatArgs),
     /// Measure what nodes' data are worth: Shapley values by retraining on coalitions
     #[command(after_help = format!("{}\n\n{EXIT_CODES}", worth::HELP))]
     Worth(WorthArgs),

@@ -30,8 +30,23 @@ use crate::sim::{Interrupt, RecordedRun, RunDescription, SimulatedNode, Simulati
 pub struct Crew {
     /// Nodes that attack.
     pub attackers: Vec<(usize, Attack)>,
-    /// A node that takes part under one more name, with the same data.
-    pub twin_of: Option<usize>,
+    /// Further names under which nodes take part.
+    pub names: Vec<FurtherName>,
+    /// A node that takes part until this round, under the name it began with.
+    pub leaves: Option<(usize, u32)>,
+}
+
+/// One more name of a node, with the same data.
+#[derive(Debug, Clone, Copy)]
+pub struct FurtherName {
+    /// The node.
+    pub of: usize,
+    /// The first round in which the name takes part.
+    pub from: u32,
+    /// The first round in which it does not any more; none if it stays.
+    pub until: Option<u32>,
+    /// What is sent under this name instead of honest work.
+    pub attack: Option<Attack>,
 }
 
 /// Runs a trial on the pool that its seed chose; `on_round` is called with the number of every closed round.
@@ -57,17 +72,27 @@ pub fn run_crew(
     let model = Model::load(onnx, &LoadOptions::default()).map_err(SimulationError::Model)?;
     let weights: Arc<[f32]> = initial_weights(&model, setup.seed).into();
     let mut members = members(setup, &stream);
-    if let Some(twin) = crew.twin_of {
-        members.push(SimulatedNode { id: format!("{}-again", members[twin].id), zeta: members[twin].zeta });
+    for (number, FurtherName { of, .. }) in crew.names.iter().enumerate() {
+        let id = format!("{}-again-{number:03}", members[*of].id);
+        members.push(SimulatedNode { id, zeta: members[*of].zeta });
     }
     let mut config = setup.federation()?;
-    (config.federation.nodes_min, config.federation.nodes_max) = (members.len() as u32, members.len() as u32);
+    let founders = members.len() - crew.names.iter().filter(|name| name.from > 1).count();
+    (config.federation.nodes_min, config.federation.nodes_max) = (founders as u32, members.len() as u32);
     let rules = Rules::new(config).map_err(SimulationError::Rules)?;
-    let data_of = |node: usize| if node < setup.nodes { node } else { crew.twin_of.unwrap_or(node) };
     let nodes = members.iter().enumerate().map(|(node, member)| {
-        let attack = crew.attackers.iter().find(|(attacker, _)| *attacker == node);
-        let attacker = attack.map(|(_, attack)| Attacker::new(*attack, setup.seed, node));
-        Ok(NodeSpec { attacker, ..node_spec(setup, &stream, data_of(node), member)? })
+        let name = node.checked_sub(setup.nodes).map(|further| crew.names[further]);
+        let attacks =
+            crew.attackers.iter().filter(|(attacker, _)| *attacker == node).map(|(_, attack)| *attack);
+        let attack = attacks.chain(name.and_then(|name| name.attack)).next();
+        let mut spec = node_spec(setup, &stream, name.map_or(node, |name| name.of), member)?;
+        spec.attacker = attack.map(|attack| Attacker::new(attack, setup.seed, node));
+        let leaves = crew.leaves.filter(|(leaving, _)| *leaving == node).map(|(_, until)| (1, Some(until)));
+        let visits = leaves.or(name.map(|name| (name.from, name.until)));
+        if let Some((from, until)) = visits.filter(|visits| *visits != (1, None)) {
+            spec.behaviour.behaviour = NodeBehaviour::Visits { from, until };
+        }
+        Ok(spec)
     });
     let simulation = Simulation {
         rules: rules.clone(),

@@ -31,14 +31,29 @@ pub enum NodeBehaviour {
         /// Rounds of exploiting in which it still contributes.
         exploiting_rounds: u32,
     },
+    /// Takes part in some rounds only: joins, and leaves for good.
+    Visits {
+        /// The first round.
+        from: u32,
+        /// The first round after its leave; none if it stays.
+        until: Option<u32>,
+    },
 }
 
 impl NodeBehaviour {
+    /// True if the node is not there when the federation begins.
+    pub fn joins_later(self) -> bool {
+        matches!(self, Self::Visits { from, .. } if from > 1)
+    }
+
     /// True if the node is away in a round, counted from 1.
     pub fn is_away(self, seed: u64, node: usize, round: u32) -> bool {
         match self {
             NodeBehaviour::Unstable { away } => {
                 generator(seed, RandomPurpose::Away, node, round).random_bool(away)
+            }
+            NodeBehaviour::Visits { from, until } => {
+                round < from || until.is_some_and(|until| round >= until)
             }
             NodeBehaviour::Steady | NodeBehaviour::StaysSilent { .. } | NodeBehaviour::StopsAfter { .. } => {
                 false
@@ -55,7 +70,7 @@ impl NodeBehaviour {
                 generator(seed, RandomPurpose::Silent, node, round).random_bool(chance)
             }
             NodeBehaviour::StopsAfter { exploiting_rounds } => exploiting_round > exploiting_rounds,
-            NodeBehaviour::Steady | NodeBehaviour::Unstable { .. } => false,
+            NodeBehaviour::Steady | NodeBehaviour::Unstable { .. } | NodeBehaviour::Visits { .. } => false,
         }
     }
 }

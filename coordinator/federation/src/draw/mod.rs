@@ -24,7 +24,11 @@ pub use self::task::TrainingTask;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Draw {
     round: u32,
+    /// Its number on the wire: that of the attempt.
+    attempt: u32,
     asked: Vec<AskedNode>,
+    /// Those of the asked that were drawn in place of others, ascending.
+    substitutes: Vec<NodeIndex>,
     /// Members that were offline or removed.
     absent: Vec<NodeIndex>,
     /// Nodes asked for a reference gradient, under the policy that measures in every round.
@@ -89,11 +93,40 @@ impl Draw {
             member.last_drawn = Some(round);
         }
         let absent = roster.indices_where(|member| !member.is_present()).collect();
-        Self { round, asked, absent, measure: None }
+        Self { round, attempt: round, asked, substitutes: Vec::new(), absent, measure: None }
     }
 
+    /// The same under the number of its attempt.
+    pub(crate) fn in_attempt(self, attempt: u32) -> Self {
+        Self { attempt, ..self }
+    }
+
+    /// Its number in the records.
     pub(crate) fn round(&self) -> u32 {
         self.round
+    }
+
+    /// Its number on the wire.
+    pub(crate) fn attempt(&self) -> u32 {
+        self.attempt
+    }
+
+    /// Nodes that were drawn in place of others, ascending.
+    pub(crate) fn substitutes(&self) -> &[NodeIndex] {
+        &self.substitutes
+    }
+
+    /// Draws one more node, in place of one whose update is not to be expected; returns its slot.
+    pub(crate) fn substitute(&mut self, node: NodeIndex, roster: &mut Roster) -> DrawSlot {
+        let slot = self.asked.partition_point(|asked| asked.node < node);
+        debug_assert!(self.slot(node).is_none(), "a node is drawn once a round");
+        self.asked.insert(slot, AskedNode { node, why: Why::Drawn });
+        let place = self.substitutes.partition_point(|earlier| *earlier < node);
+        self.substitutes.insert(place, node);
+        let member = roster.member_mut(node);
+        member.drawn += 1;
+        member.last_drawn = Some(self.round);
+        DrawSlot(slot)
     }
 
     pub(crate) fn asked(&self) -> &[AskedNode] {
@@ -141,7 +174,9 @@ impl Draw {
             measure.nodes.is_sorted_by(|a, b| a < b)
                 && measure.nodes.last().is_none_or(|last| last.get() < members)
         });
-        ascending && measured && self.asked.last().is_none_or(|last| last.node.get() < members)
+        let substitutes = self.substitutes.is_sorted_by(|a, b| a < b)
+            && self.substitutes.iter().all(|node| self.slot(*node).is_some());
+        ascending && measured && substitutes && self.asked.last().is_none_or(|last| last.node.get() < members)
     }
 
     /// The task of the node in a slot: with its model, unless it `holds` that already.
@@ -154,6 +189,6 @@ impl Draw {
         deadline_ms: u32,
     ) -> Option<TrainingTask> {
         self.asked.get(slot.0)?;
-        Some(TrainingTask::new(self.round, holds, model, training, deadline_ms))
+        Some(TrainingTask::new(self.attempt, holds, model, training, deadline_ms))
     }
 }

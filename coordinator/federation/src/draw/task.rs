@@ -46,7 +46,7 @@ impl TrainingTask {
         }
     }
 
-    /// The round it belongs to.
+    /// The round it belongs to, by the number on the wire.
     pub fn round(&self) -> u32 {
         self.round
     }

@@ -1,10 +1,11 @@
 //! Killed at any point and restored, a coordinator goes on as if it had not been.
 
 use evenhand_fairness::{SamplerKind, Utility};
+use evenhand_federation::RoundEvidence;
 use evenhand_federation::strategy::{Evenhand, Strategy};
 use evenhand_protocol::message::Phase;
 use evenhand_testkit::federation::crash::{
-    CrashRun, assert_survives_kills, continuous_config, crash_config, founded,
+    CrashRun, assert_survives_kills, continuous_config, crash_config, failing_config, founded,
 };
 use evenhand_testkit::federation::scripted::UniformDraws;
 use rand::{RngExt, SeedableRng};
@@ -31,6 +32,18 @@ fn measured_in_every_round_it_survives_kills_alike() {
     let last = &calm.log[&30].round;
     assert!(last.nodes[0].standing > last.nodes[4].standing, "{:?}", last.nodes);
     assert!(last.nodes.iter().all(|node| node.contribution.is_some()));
+}
+
+/// Rounds that nobody answers, substitutes, silence and refusals: kills change nothing, and the records lead to the same end.
+#[test]
+fn where_rounds_and_draws_fail_it_survives_kills_alike() {
+    let calm = assert_survives_kills(&failing_config(), evenhand);
+    assert_eq!(calm.log.len(), 30);
+    assert!(calm.federation.attempt() > 40, "{} attempts", calm.federation.attempt());
+    let drawn = |closed: &RoundEvidence| closed.round.asked().count();
+    assert!(calm.log.values().filter(|closed| drawn(closed) > 2).count() > 5, "substitutes were drawn");
+    let credits: u32 = calm.federation.members().iter().map(|member| member.drawn()).sum();
+    assert_eq!(credits as usize, calm.log.values().map(drawn).sum::<usize>(), "attempts are no draws");
 }
 
 #[test]

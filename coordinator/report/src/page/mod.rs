@@ -25,10 +25,8 @@ pub(crate) fn html(report: &RunReport<'_>) -> String {
     if let Some(unfinished) = &report.source.unfinished {
         let (done, wanted) = (report.log.rounds.len(), report.rules.federation.rounds);
         let unfinished = escaped(unfinished);
-        put(
-            &mut page,
-            format_args!("<p class=\"notice\">{unfinished}: {done} of {wanted} rounds were done.</p>\n"),
-        );
+        let of = if wanted > 0 { format!(" of {wanted}") } else { String::new() };
+        put(&mut page, format_args!("<p class=\"notice\">{unfinished}: {done}{of} rounds were done.</p>\n"));
     }
     tiles::tiles(&mut page, report);
     if report.log.rounds.is_empty() {
@@ -106,7 +104,10 @@ fn table(page: &mut String, report: &RunReport<'_>) {
 fn settings(page: &mut String, report: &RunReport<'_>) {
     let rules = report.rules;
     let mut shown = vec![
-        ("rounds", rules.federation.rounds.to_string()),
+        (
+            "rounds",
+            if rules.federation.rounds == 0 { "no end".into() } else { rules.federation.rounds.to_string() },
+        ),
         ("draws a round, k", rules.exploiting.k.to_string()),
         ("temperature β", temperature_text(rules, report.log)),
         ("sampler", rules.exploiting.sampler.to_string()),

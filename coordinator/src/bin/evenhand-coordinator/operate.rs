@@ -41,7 +41,7 @@ pub(super) fn status(state: &Path, json: bool) -> Result<(), CommandFailure> {
 
 pub(super) fn command(state: &Path, command: Command) -> Result<(), CommandFailure> {
     let status = control::send(state, &ControlRequest::Command(command))?;
-    print(format_args!("{}, round {} of {}\n", status.phase, status.round, status.rounds))
+    print(format_args!("{}, {}\n", status.phase, status.progress()))
 }
 
 pub(super) fn export(state: &Path, output: &Path) -> Result<(), CommandFailure> {

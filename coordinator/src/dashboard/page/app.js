@@ -23,30 +23,35 @@ async function get(path) {
 
 // ---- headline and tiles ----
 
+/// The round under way; of how many, if there is an end.
+const ofRounds = (round, rounds) => `round ${count(round)}${rounds > 0 ? ` of ${count(rounds)}` : ''}`;
+
 function headline({ phase, round, rounds, failure, nodes }) {
   switch (phase) {
     case 'enrolling': return `Enrolling: ${count(nodes.present)} of ${count(nodes.wanted)} nodes are here`;
-    case 'exploring': return `Exploring, round ${count(round)} of ${count(rounds)}`;
-    case 'exploiting': return `Exploiting, round ${count(round)} of ${count(rounds)}`;
+    case 'exploring': return `Exploring, ${ofRounds(round, rounds)}`;
+    case 'exploiting': return `Exploiting, ${ofRounds(round, rounds)}`;
+    case 'running': return `Running, ${ofRounds(round, rounds)}`;
     case 'paused': return `Paused after round ${count(round)}`;
     case 'finished': return `Finished after ${count(round)} rounds`;
     default: return `Failed in round ${count(round)}${failure ? '' : '.'}`;
   }
 }
 
-function explanation({ phase, failure, stop_rule: rule, draws, drift, nodes }) {
+function explanation({ phase, failure, outrun, stop_rule: rule, draws, drift, nodes }) {
   switch (phase) {
     case 'enrolling': return 'The first round begins when enough nodes are here.';
     case 'exploring': return `Everybody takes part while contributions are measured. Stop rule: ${rule.reason ?? 'no test yet'}.`;
     case 'exploiting': return `Standings are settled: ${count(draws.k)} of ${count(nodes.enrolled)} nodes a round are drawn by them and receive the latest model.${drift?.reason ? ` Drift test: ${drift.reason}.` : ''}`;
+    case 'running': return `Everybody is measured in every round; ${count(draws.k)} of ${count(nodes.enrolled)} nodes a round are drawn by what is known so far and receive the latest model.${outrun ? ` ${capital(outrun)}.` : ''}`;
     case 'paused': return 'The operator has halted the federation; no further round is opened.';
     case 'finished': return 'All rounds are done. The figures below are final.';
     default: return failure ?? 'The federation cannot go on.';
   }
 }
 
-function steps({ phase, changes }) {
-  const known = ['enrolling', 'exploring', 'exploiting', 'finished'];
+function steps({ phase, policy, rounds, changes }) {
+  const known = policy === 'paper' ? ['enrolling', 'exploring', 'exploiting', 'finished'] : ['enrolling', 'running', ...(rounds > 0 || phase === 'finished' ? ['finished'] : [])];
   const current = known.includes(phase) ? phase : (changes.at(-1)?.phase ?? 'enrolling');
   const items = known.map((step) => html('li', step === current ? { 'aria-current': 'step' } : {}, html('span', {}, capital(step))));
   if (!known.includes(phase)) items.push(html('li', { class: 'off' }, html('span', {}, capital(phase))));
@@ -61,7 +66,7 @@ function tiles(overview) {
     tile('Nodes present', count(nodes.present), `${count(nodes.enrolled)} enrolled${nodes.removed ? `, ${count(nodes.removed)} removed` : ''}`),
     tile('Open round', open ? `${count(open.asked - open.awaited)} / ${count(open.asked)}` : '–', open ? 'responses received' : 'no round is open'),
     tile('Loss', number(overview.loss), 'of the common model, last round'),
-    tile('Stop rule p', fixed(rule.p_value, 3), `ends exploring at ${rule.threshold}`),
+    tile('Stop rule p', fixed(rule.p_value, 3), overview.policy === 'paper' ? `ends exploring at ${rule.threshold}` : `standings are settled at ${rule.threshold}`),
     tile('Staleness', `${fixed(staleness.mean, 1)} rounds`, `mean; the longest ${count(staleness.max)}`),
     tile('Traffic', bytes(traffic.bytes_up + traffic.bytes_down), `${bytes(traffic.bytes_up)} to nodes, ${bytes(traffic.bytes_down)} back`),
     tile('Refused', count(refused), lost > 0 ? `messages; ${count(lost)} responses never came` : 'messages', refused > 0),
@@ -77,9 +82,10 @@ function showOverview(overview) {
   steps(overview);
   tiles(overview);
   const closed = state.points.at(-1)?.to ?? 0;
-  byId('progress').max = overview.rounds;
+  byId('progress').hidden = overview.rounds === 0;
+  byId('progress').max = Math.max(overview.rounds, 1);
   byId('progress').value = Math.min(closed, overview.rounds);
-  say(byId('progress-text'), `${count(closed)} of ${count(overview.rounds)} rounds done`);
+  say(byId('progress-text'), overview.rounds > 0 ? `${count(closed)} of ${count(overview.rounds)} rounds done` : `${count(closed)} rounds done; there is no end`);
   say(byId('about'), `Evenhand ${overview.software} · ${count(overview.model.parameters)} parameters · model ${overview.model.weights.slice(0, 12)} · ${fixed(overview.seconds, 2)} s spent on rounds`);
   // Not every round: a screen reader would never fall silent.
   const news = `${capital(overview.phase)}${overview.connected ? '' : ', broker disconnected'}`;

@@ -40,7 +40,7 @@ function stopRule(figure, { overview, points }) {
   const paper = rule.rule === 'paper';
   const threshold = `${paper ? 'α =' : 'level'} ${rule.threshold}`;
   figure.note.textContent = paper
-    ? `Hotelling’s T² on ${rule.tested_nodes} tested nodes; exploring ends when p reaches ${threshold}.`
+    ? `Hotelling’s T² on ${rule.tested_nodes} tested nodes; ${overview.policy === 'paper' ? 'exploring ends when' : 'standings are settled once'} p reaches ${threshold}.`
     : `Exploring ends when no test of ${rule.tested_nodes} tested nodes sees a change at ${threshold} and the standings are precise enough.`;
   const series = [{ label: 'p', value: (point) => point.p_value }];
   if (drift) {

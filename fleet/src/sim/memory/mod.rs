@@ -132,9 +132,14 @@ impl SimulationLoop {
         matches!(self.federation().phase(), Phase::Finished | Phase::Failed)
     }
 
-    /// All nodes connect at the same moment.
+    /// All nodes connect at the same moment, but those that join later.
     fn connect_all(&mut self) {
-        (0..self.nodes.len()).for_each(|node| self.connect(node));
+        let joining = |node: &usize| !self.nodes[*node].behaviour.behaviour.joins_later();
+        (0..self.nodes.len())
+            .filter(joining)
+            .collect::<Vec<_>>()
+            .into_iter()
+            .for_each(|node| self.connect(node));
     }
 
     fn connect(&mut self, node: usize) {

@@ -29,7 +29,8 @@ impl MemoryNode {
     pub(super) fn new(spec: NodeSpec, wire_mode: WireMode, models: &Arc<ModelCache>) -> Self {
         let NodeSpec { id, settings, source, readings_a_round, behaviour, attacker } = spec;
         let node = InlineNode::new(settings, 1, source, readings_a_round, Arc::clone(models));
-        Self { id, node, behaviour, attacker, wire_mode, is_away: false, decoder: MessageDecoder::new() }
+        let is_away = behaviour.behaviour.joins_later();
+        Self { id, node, behaviour, attacker, wire_mode, is_away, decoder: MessageDecoder::new() }
     }
 
     pub(super) fn connect(&mut self, now: Tick) -> Vec<Message> {
@@ -69,9 +70,9 @@ impl MemoryNode {
                 }
                 let message = match &mut self.attacker {
                     Some(attacker) => attacker.tamper(answer.message, self.node.node().weights()),
-                    None => answer.message,
+                    None => Some(answer.message),
                 };
-                sent.push((delay_ms, self.wire_mode.encode(message)));
+                sent.extend(message.map(|message| (delay_ms, self.wire_mode.encode(message))));
             }
         }
         sent

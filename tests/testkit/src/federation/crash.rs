@@ -9,7 +9,7 @@ use evenhand_federation::{
 };
 use evenhand_protocol::codec::Bf16;
 use evenhand_protocol::identity::{Digest, NodeId};
-use evenhand_protocol::message::{Answer, MeasureRequest, Measured, Phase, Status};
+use evenhand_protocol::message::{Answer, Declined, MeasureRequest, Measured, Phase, Status};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -44,6 +44,16 @@ pub fn continuous_config() -> FederationConfig {
     config
 }
 
+/// The same where rounds fail: all nodes have no data at times, drawn ones decline, are silent or leave no time.
+pub fn failing_config() -> FederationConfig {
+    let mut config = continuous_config();
+    config.federation.seed = FAILING_SEED;
+    config
+}
+
+/// The seed by which nodes tell that they are to fail.
+const FAILING_SEED: u64 = 77;
+
 /// A node whose update is a function of its name, the round and θ; it answers a round's task
 /// again with the same update.
 pub struct RepeatableNode {
@@ -53,6 +63,19 @@ pub struct RepeatableNode {
 }
 
 impl RepeatableNode {
+    /// Its answer, or silence.
+    fn fail_or_answer(&mut self, task: &TrainingTask) -> Option<Answer> {
+        let round = task.round();
+        let number = u32::from(self.id.as_str().as_bytes()[1] - b'0');
+        match (round + number) % 7 {
+            _ if is_without_data(round) => Some(Answer::Decline { round, reason: Declined::NoData }),
+            0 => Some(Answer::Decline { round, reason: Declined::TrainingFailed }),
+            1 => None,
+            2 => Some(Answer::Update(update(round, 5, &[f32::NAN; DIM]))),
+            _ => Some(self.answer(task)),
+        }
+    }
+
     fn answer(&mut self, task: &TrainingTask) -> Answer {
         match task.weights() {
             Some(weights) => self.weights = weights.to_vec(),
@@ -66,6 +89,11 @@ impl RepeatableNode {
             self.weights.iter().map(|w| 0.1 * (w - target) + rng.random_range(-0.3..0.3)).collect();
         Answer::Update(update(task.round(), 5 + task.round() % 3, &vector))
     }
+}
+
+/// Attempts in which no node has new data.
+fn is_without_data(round: u32) -> bool {
+    matches!(round % 6, 1 | 2)
 }
 
 /// A reference gradient that is a function of the node's name, the round and the seed: a common direction, and noise that
@@ -162,11 +190,19 @@ impl CrashRun {
             }
             Effect::Publish { node, payload: OrderPayload::Train(task) } => {
                 let answering = self.nodes.iter_mut().find(|candidate| candidate.id == node).unwrap();
-                let answer = answering.answer(&task);
-                self.wire.push_back(Input::Answer { node, answer });
+                let answer = match self.config.federation.seed {
+                    FAILING_SEED => answering.fail_or_answer(&task),
+                    _ => Some(answering.answer(&task)),
+                };
+                self.wire.extend(answer.map(|answer| Input::Answer { node, answer }));
             }
             Effect::Publish { node, payload: OrderPayload::Measure(request) } => {
-                let answer = reference_answer(&node, &request);
+                let answer = match (self.config.federation.seed, request.round) {
+                    (FAILING_SEED, round) if is_without_data(round) => {
+                        Answer::Unmeasured { round, reason: Declined::NoData }
+                    }
+                    _ => reference_answer(&node, &request),
+                };
                 self.wire.push_back(Input::Answer { node, answer });
             }
             Effect::Publish { .. } | Effect::Manifest { .. } | Effect::Account { .. } => {}

@@ -62,6 +62,20 @@ impl Sampler {
         &self.credits
     }
 
+    /// Charges a node `amount` credit for what it had beside its draws. All that can be drawn share the proceeds: the mean
+    /// credit stays what it is, and with it what a newcomer's first credit is worth.
+    pub fn charge(&mut self, node: usize, amount: f64, drawable: &[bool]) {
+        if self.kind != SamplerKind::Credit || node >= self.credits.len() {
+            return;
+        }
+        self.credits[node] -= amount;
+        let sharing = drawable.iter().filter(|drawable| **drawable).count();
+        let share = if sharing == 0 { 0.0 } else { amount / sharing as f64 };
+        for (credit, _) in self.credits.iter_mut().zip(drawable).filter(|(_, drawable)| **drawable) {
+            *credit += share;
+        }
+    }
+
     /// Draws k nodes by their sampling probabilities ϱ: distinct indices in ascending order, exactly k
     /// of them except with replacement, where at most k are; fewer if fewer have a probability. A node of
     /// probability 0 is never drawn: give that to a node that cannot be reached.
