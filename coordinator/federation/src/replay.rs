@@ -90,7 +90,7 @@ impl Federation {
             return differs("the list of nodes".into(), format!("{listed:?}"), format!("{enrolled:?}"));
         }
         let Some(round) = self.phase.round().filter(|round| round.draw.round() == recorded.round) else {
-            let computed = format!("none, in {:?}", self.phase);
+            let computed = format!("none; the phase is {}", self.phase().name());
             return differs("the round".into(), recorded.round.to_string(), computed);
         };
         let drawn: Vec<&str> = round.draw.asked().iter().map(|asked| listed[asked.node.get()]).collect();
