@@ -19,7 +19,7 @@ const WAIT_MAX_MS: u32 = 3_600_000;
 /// w ← 3/2·w, from one second to one hour, after one in which most had none. So rounds come at 1 to 1½ times the pace of the
 /// meters, whatever it is, and no node has to say when it will have data.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub(crate) struct Pace {
+pub(crate) struct RoundPace {
     wait_ms: u32,
     /// Of the last attempt: nodes that had no new data, and nodes that answered.
     without_data: usize,
@@ -53,7 +53,7 @@ impl std::fmt::Display for OutrunMeters {
     }
 }
 
-impl Pace {
+impl RoundPace {
     /// Takes an attempt into account; returns when the next one may be made.
     pub(crate) fn next_opening(&mut self, round: &CollectedRound, general: &GeneralConfig) -> Tick {
         (self.without_data, self.answered) = round.answers_without_data();

@@ -18,7 +18,7 @@ use crate::guard::ModelGuard;
 use crate::index::NodeIndex;
 use crate::input::Tick;
 use crate::measuring::MeasureResponse;
-use crate::pace::{Pace, is_starved};
+use crate::pace::{RoundPace, is_starved};
 use crate::phase::Assessment;
 use crate::roster::Roster;
 use crate::round::RoundStage;
@@ -44,7 +44,7 @@ pub(crate) struct ContinuousPhase {
     seed_rounds: u32,
     pub(crate) test: StopTest,
     pub(crate) guard: ModelGuard,
-    pub(crate) pace: Pace,
+    pub(crate) pace: RoundPace,
     pub(crate) statements: Statements,
     twin_debt: TwinDebt,
 }
@@ -61,7 +61,7 @@ impl ContinuousPhase {
             seed_rounds: 0,
             test: StopTest::default(),
             guard: ModelGuard::default(),
-            pace: Pace::default(),
+            pace: RoundPace::default(),
             statements: Statements::default(),
             twin_debt: TwinDebt::default(),
         }
