@@ -200,10 +200,18 @@ fn coalitions_that_share_their_data_share_their_order() {
     assert!(score(&[0]).loss < initial.loss, "one honest node teaches something");
 }
 
-fn worth(out: &std::path::Path, more: &[&str]) -> Output {
-    let flags = "worth --nodes 4 --trials 2 --rounds 12 --batch 2 --steps 10 --held-out 20";
+const SMALL: &str = "--nodes 4 --trials 2 --rounds 12 --batch 2 --steps 10 --held-out 20 --corruption label-noise \
+                     --level 1 --learning-rate 0.01";
+
+fn worth(out: &std::path::Path, flags: &str, more: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_evenhand-fleet"));
-    command.args(flags.split(' ')).args(more).arg("--out").arg(out).env_remove("EVENHAND_DATA");
+    command
+        .arg("worth")
+        .args(flags.split_whitespace())
+        .args(more)
+        .arg("--out")
+        .arg(out)
+        .env_remove("EVENHAND_DATA");
     command.output().unwrap()
 }
 
@@ -211,7 +219,7 @@ fn worth(out: &std::path::Path, more: &[&str]) -> Output {
 fn worth_is_measured_once_and_standings_are_compared_with_it() {
     let out = tempfile::tempdir().unwrap();
     let folder = out.path().join("worth");
-    let first = worth(&folder, &["--json", "--no-progress"]);
+    let first = worth(&folder, SMALL, &["--json", "--no-progress"]);
     assert!(first.status.success(), "{}", String::from_utf8_lossy(&first.stderr));
     let json: Value = serde_json::from_slice(&first.stdout).unwrap();
     let node = &json["trials"][1]["nodes"][0];
@@ -219,16 +227,21 @@ fn worth_is_measured_once_and_standings_are_compared_with_it() {
     assert!(json["rho_zeta"]["mean"].is_f64() && json["level_0"]["rho_zeta"]["mean"].is_f64(), "{json}");
     // Without the results, the trainings are still there.
     std::fs::remove_dir_all(folder.join("synthetic")).unwrap();
-    let again = worth(&folder, &["--json"]);
-    assert!(!String::from_utf8_lossy(&again.stderr).contains("trainings done"), "nothing to train");
+    let trained = || -> u64 {
+        let files = std::fs::read_dir(folder.join("games")).unwrap();
+        files.map(|file| file.unwrap().metadata().unwrap().len()).sum()
+    };
+    let before = trained();
+    let again = worth(&folder, SMALL, &["--json"]);
+    assert!(before > 0 && trained() == before, "nothing to train");
     assert_eq!(
         serde_json::from_slice::<Value>(&again.stdout).unwrap()["trials"][0]["nodes"][0]["id"],
         "node-1"
     );
-    let table = String::from_utf8(worth(&folder, &[]).stdout).unwrap();
+    let table = String::from_utf8(worth(&folder, SMALL, &[]).stdout).unwrap();
     assert!(table.contains("level 0: ") && table.contains("node-4"), "{table}");
 
-    let flags = "experiment --nodes 4 --rounds 12 --k 2 --tested-nodes 2 --window 4 --batch 2 --trials 3 --json \
+    let flags = "experiment --corruption label-noise --level 1 --nodes 4 --rounds 12 --k 2 --tested-nodes 2 --window 4 --batch 2 --trials 3 --json \
                  --no-control --strategy evenhand,fedavg";
     let mut command = Command::new(env!("CARGO_BIN_EXE_evenhand-fleet"));
     command
@@ -254,7 +267,7 @@ fn impossible_worths_are_answered_with_a_sentence() {
         ("--dataset mnist", "--data DIR"),
         ("--corruption stuck-meter", "no series of readings"),
     ] {
-        let output = worth(out.path(), &flags.split(' ').collect::<Vec<_>>());
+        let output = worth(out.path(), flags, &[]);
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(64), "{flags}: {said}");
         assert!(said.contains(words), "{flags}: {said}");

@@ -48,7 +48,7 @@ impl ScenarioConfig {
             nodes: self.nodes,
             rounds: self.rounds as usize + 1,
             batch: self.batch,
-            power_law: (self.corruption == Corruption::Quantity).then_some(self.level),
+            power_law: (self.corruption == Corruption::Quantity && self.level > 0.0).then_some(self.level),
             seed: self.seed,
         }
     }

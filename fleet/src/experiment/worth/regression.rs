@@ -108,8 +108,8 @@ impl NormalEquations {
     fn solution(&self, nodes: usize, mean: f64) -> Vec<f64> {
         let mut matrix = self.matrix.clone();
         let most = (0..matrix.len()).map(|at| matrix[at][at]).fold(0.0, f64::max);
-        for at in 0..matrix.len() {
-            matrix[at][at] += RIDGE * most;
+        for (at, line) in matrix.iter_mut().enumerate() {
+            line[at] += RIDGE * most;
         }
         // The columns of nodes add up to 0: what is fitted along their sum is 0.
         for line in matrix.iter_mut().take(nodes) {
@@ -138,16 +138,16 @@ fn solved(mut matrix: Vec<Vec<f64>>, mut right: Vec<f64>) -> Vec<f64> {
         let pivot = (column..size).max_by(largest).unwrap_or(column);
         matrix.swap(column, pivot);
         right.swap(column, pivot);
-        let line = matrix[column].clone();
+        let (line, side) = (matrix[column].clone(), right[column]);
         if line[column] == 0.0 {
             continue;
         }
-        for row in column + 1..size {
-            let factor = matrix[row][column] / line[column];
-            for (cell, above) in matrix[row].iter_mut().zip(&line).skip(column) {
+        for (below, right) in matrix.iter_mut().zip(&mut right).skip(column + 1) {
+            let factor = below[column] / line[column];
+            for (cell, above) in below.iter_mut().zip(&line).skip(column) {
                 *cell -= factor * above;
             }
-            right[row] -= factor * right[column];
+            *right -= factor * side;
         }
     }
     let mut solution = vec![0.0; size];
