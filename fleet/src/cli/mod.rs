@@ -28,7 +28,7 @@ use self::cheat::CheatArgs;
 use self::data::DataArgs;
 use self::demo::DemoArgs;
 pub use self::error::FleetError;
-use self::experiment::{ExperimentArgs, ExperimentCommand};
+use self::experiment::ExperimentCommand;
 use self::paper::PaperArgs;
 use self::worth::WorthArgs;
 use crate::sim::process;
