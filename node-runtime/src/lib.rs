@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`core`] | the state machine: [`Node::step`](core::Node::step) turns inputs into effects, without I/O or clock |
 //! | [`source`], [`reading`] | sources of readings, one file each |
+//! | [`forecast`] | day-ahead forecasts: naive profile, rows for the model, mixture of experts, skill |
 //! | [`window`] | readings as samples: steps, normalisation, calendar |
 //! | [`time_zone`] | local time, by the database within the program |
 //! | [`model_cache`], [`prepared`] | models by digest, prepared once for training and forecasting |
@@ -76,6 +77,7 @@
 pub mod command;
 pub mod config;
 pub mod core;
+pub mod forecast;
 pub mod inline;
 pub mod journal;
 pub mod model_cache;

@@ -21,6 +21,7 @@ pub struct PreparedModel(Arc<SharedModel>);
 struct SharedModel {
     model: Model,
     initial: Arc<[f32]>,
+    initial_personal: Vec<f32>,
     trainers: Idle<Trainer>,
     predictors: Idle<LoadedPredictor>,
     preparations: AtomicU64,
@@ -29,6 +30,7 @@ struct SharedModel {
 /// A predictor and the weights it was given last.
 struct LoadedPredictor {
     weights: Arc<[f32]>,
+    personal: Vec<f32>,
     predictor: Predictor,
 }
 
@@ -37,6 +39,7 @@ impl PreparedModel {
     pub fn new(model: Model) -> Self {
         Self(Arc::new(SharedModel {
             initial: model.initial_weights().into(),
+            initial_personal: model.initial_personal(),
             model,
             trainers: Idle::default(),
             predictors: Idle::default(),
@@ -60,36 +63,85 @@ impl PreparedModel {
         }
     }
 
+    /// The personal weights that a node begins with; empty for a model without personal parameters.
+    pub fn initial_personal(&self) -> &[f32] {
+        &self.0.initial_personal
+    }
+
     /// The update of a training job: the same on every thread. None if it is `over` before the training ends.
+    ///
+    /// Personal weights are held as the file has them, so an update neither has them nor depends on those of a node.
     pub fn train(
         &self,
         job: &TrainingJob,
         over: impl FnMut() -> bool,
     ) -> Result<Option<Trained>, ModelError> {
-        let mut trainer = self.0.trainers.take(|_| true).unwrap_or_else(|| {
-            self.count("trainer");
-            Trainer::new(&self.0.model)
-        });
+        let mut trainer = self.trainer(&self.0.initial_personal)?;
         trainer.reseed(job.seed);
         let trained = train(&mut trainer, job, over);
         self.0.trainers.put(trainer);
         trained
     }
 
+    /// The personal weights after some epochs on a node's own data, these shared weights held fixed.
+    pub fn fit_personal(
+        &self,
+        weights: &[f32],
+        personal: &[f32],
+        batch: &Batch,
+        kind: LossKind,
+        sgd: &Sgd,
+    ) -> Result<Vec<f32>, ModelError> {
+        let mut trainer = self.trainer(personal)?;
+        let step = trainer.personal_epochs(weights, batch, loss(kind), sgd);
+        self.0.trainers.put(trainer);
+        Ok(personal.iter().zip(step?.gradient).map(|(old, step)| old - step).collect())
+    }
+
     /// The first output of the model for a prediction; none if the model has no output.
     pub fn predict(&self, prediction: &Prediction) -> Result<Option<f32>, ModelError> {
         let Prediction { weights, query, .. } = prediction;
-        let mut loaded = match self.0.predictors.take(|idle| Arc::ptr_eq(&idle.weights, weights)) {
+        let outputs = self.outputs(weights, &self.0.initial_personal, &query.inputs, &query.shape)?;
+        Ok(outputs.first().copied())
+    }
+
+    /// All outputs of the model with these shared and personal weights, in row-major order.
+    pub fn outputs(
+        &self,
+        weights: &Arc<[f32]>,
+        personal: &[f32],
+        inputs: &[f32],
+        shape: &[usize],
+    ) -> Result<Vec<f32>, ModelError> {
+        let loaded =
+            |idle: &LoadedPredictor| Arc::ptr_eq(&idle.weights, weights) && idle.personal == personal;
+        let mut loaded = match self.0.predictors.take(loaded) {
             Some(idle) => idle,
             None => {
                 self.count("predictor");
                 let predictor = Predictor::new(&self.0.model, weights)?;
-                LoadedPredictor { weights: Arc::clone(weights), predictor }
+                let personal = self.0.initial_personal.clone();
+                LoadedPredictor { weights: Arc::clone(weights), personal, predictor }
             }
         };
-        let outputs = loaded.predict(weights, &query.inputs, &query.shape);
+        let outputs = loaded.predict(weights, personal, inputs, shape);
         self.0.predictors.put(loaded);
-        Ok(outputs?.first().copied())
+        outputs
+    }
+
+    /// An idle or new trainer with these personal weights.
+    fn trainer(&self, personal: &[f32]) -> Result<Trainer, ModelError> {
+        let mut trainer = self.0.trainers.take(|_| true).unwrap_or_else(|| {
+            self.count("trainer");
+            Trainer::new(&self.0.model)
+        });
+        match trainer.set_personal(personal) {
+            Ok(()) => Ok(trainer),
+            Err(error) => {
+                self.0.trainers.put(trainer);
+                Err(error)
+            }
+        }
     }
 
     fn count(&self, part: &str) {
@@ -108,12 +160,17 @@ impl LoadedPredictor {
     fn predict(
         &mut self,
         weights: &Arc<[f32]>,
+        personal: &[f32],
         inputs: &[f32],
         shape: &[usize],
     ) -> Result<Vec<f32>, ModelError> {
         if !Arc::ptr_eq(&self.weights, weights) {
             self.predictor.set_weights(weights)?;
             self.weights = Arc::clone(weights);
+        }
+        if self.personal != personal {
+            self.predictor.set_personal(personal)?;
+            self.personal = personal.to_vec();
         }
         self.predictor.predict(inputs, shape)
     }
@@ -196,5 +253,9 @@ fn loss(kind: LossKind) -> Loss {
         LossKind::CrossEntropy => Loss::CrossEntropy,
         LossKind::Nll => Loss::Nll,
         LossKind::Huber => Loss::Huber,
+        LossKind::Pinball => Loss::Pinball,
     }
 }
+
+#[cfg(test)]
+mod tests;

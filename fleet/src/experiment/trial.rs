@@ -195,6 +195,7 @@ pub(super) fn loss(dataset: Dataset) -> Loss {
         LossKind::CrossEntropy => Loss::CrossEntropy,
         LossKind::Nll => Loss::Nll,
         LossKind::Huber => Loss::Huber,
+        LossKind::Pinball => Loss::Pinball,
     }
 }
 

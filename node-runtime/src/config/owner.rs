@@ -14,6 +14,8 @@ section! {
         pub discovery_prefix: String = "homeassistant".into(),
         /// Unit of the readings.
         pub unit: String = "kW".into(),
+        /// Forecasts in InfluxDB's line protocol as well, on the topic "influx".
+        pub influx: bool = false,
         /// The broker at home, with the same keys as [broker].
         pub broker: BrokerLinkConfig = BrokerLinkConfig::default() => ["url = \"mqtt://127.0.0.1:1883\""],
     }

@@ -35,14 +35,15 @@ impl OwnerListener {
         }
     }
 
-    fn state(received: &BTreeMap<String, String>) -> Value {
-        received
-            .get("evenhand/owner/town/m1/state")
-            .map_or(Value::Null, |text| serde_json::from_str(text).unwrap())
+    fn payload(received: &BTreeMap<String, String>, topic: &str) -> Value {
+        received.get(topic).map_or(Value::Null, |text| serde_json::from_str(text).unwrap())
     }
 }
 
+const DISCOVERY: &str = "homeassistant/device/evenhand_town_m1/config";
 const AVAILABILITY: &str = "evenhand/owner/town/m1/availability";
+const STATE: &str = "evenhand/owner/town/m1/state";
+const FORECAST: &str = "evenhand/owner/town/m1/forecast";
 
 #[tokio::test]
 async fn home_assistant_discovers_the_node_and_its_forecasts_follow() {
@@ -55,45 +56,38 @@ async fn home_assistant_discovers_the_node_and_its_forecasts_follow() {
     coordinator.welcome().await;
 
     let mut listener = OwnerListener::connect(&home).await;
-    listener
-        .until(|received| received.keys().filter(|topic| topic.starts_with("homeassistant/")).count() == 6)
-        .await;
-    let mut unique = std::collections::BTreeSet::new();
-    for (topic, payload) in listener.received.iter().filter(|(topic, _)| topic.starts_with("homeassistant/"))
-    {
-        let sensor: Value = serde_json::from_str(payload).unwrap();
-        assert!(topic.starts_with("homeassistant/sensor/evenhand_town_m1/") && topic.ends_with("/config"));
-        assert!(unique.insert(sensor["unique_id"].as_str().unwrap().to_owned()), "{payload}");
-        assert_eq!(sensor["state_topic"], "evenhand/owner/town/m1/state");
-        assert_eq!(sensor["availability_topic"], AVAILABILITY);
-        assert_eq!(sensor["device"]["identifiers"][0], "evenhand_town_m1");
-    }
-    let forecast: Value =
-        serde_json::from_str(&listener.received["homeassistant/sensor/evenhand_town_m1/forecast/config"])
-            .unwrap();
+    listener.until(|received| received.contains_key(DISCOVERY)).await;
+    let device: Value = serde_json::from_str(&listener.received[DISCOVERY]).unwrap();
+    assert_eq!(device["dev"]["ids"][0], "evenhand_town_m1");
+    assert_eq!(device["availability_topic"], AVAILABILITY);
+    assert_eq!(device["state_topic"], STATE);
+    let forecast = &device["cmps"]["forecast"];
+    assert_eq!(forecast["state_topic"], FORECAST);
     assert_eq!(
-        (&forecast["unit_of_measurement"], &forecast["value_template"]),
-        (&"kW".into(), &"{{ value_json.forecast }}".into())
+        (&forecast["unit_of_measurement"], &forecast["device_class"]),
+        (&"kW".into(), &"power".into())
     );
     listener.until(|received| received.get(AVAILABILITY).is_some_and(|text| text == "online")).await;
 
     let weights = coordinator.model.initial_weights();
     coordinator.train(1, &weights, true).await;
-    listener.until(|received| OwnerListener::state(received)["forecast"].is_f64()).await;
+    listener.until(|received| OwnerListener::payload(received, FORECAST)["forecast"].is_f64()).await;
     assert!(
-        OwnerListener::state(&listener.received)["forecast_for"]
+        OwnerListener::payload(&listener.received, FORECAST)["forecast_for"]
             .as_str()
             .unwrap()
             .starts_with("2024-01-01T10:")
     );
     coordinator.train(2, &weights, false).await;
-    listener.until(|received| OwnerListener::state(received)["mean_absolute_error"].is_f64()).await;
+    listener.until(|received| OwnerListener::payload(received, STATE)["mean_absolute_error"].is_f64()).await;
 
     // The broker at home loses everything; it is published again.
     home.kill();
     home.restart();
     let mut again = OwnerListener::connect(&home).await;
-    again.until(|received| received.len() == 8 && OwnerListener::state(received)["round"] == 2).await;
+    again
+        .until(|received| received.len() == 4 && OwnerListener::payload(received, STATE)["round"] == 2)
+        .await;
 
     node.terminate();
     again.until(|received| received[AVAILABILITY] == "offline").await;
