@@ -202,9 +202,7 @@ fn invalid_inputs_are_named() {
     );
     let many = updates(25, 3);
     assert!(refused(&many, &[0.04; 25], exactly(Utility::Cosine)).contains("beyond 20 nodes use stratified"));
-    let slices: Vec<&[f32]> = two.iter().map(Vec::as_slice).collect();
-    let mut score = |_: &[f32]| f64::NAN;
-    let mut game = ScoredGame::new(&slices, &half, &mut score);
+    let mut game = FunctionGame::new(2, |_: &[bool]| f64::NAN);
     let nan = shapley::exact(&mut game).and_then(Contributions::finite);
     assert_eq!(nan.unwrap_err().to_string(), "contributions[0] is not finite");
 }
