@@ -12,7 +12,7 @@ fn forecast() -> ForecastVector {
         issued_ms: 1_704_705_300_000,
         step_s: 900,
         levels: QUANTILES,
-        values: vec![[0.1, 0.4125, 0.9], [0.2, 0.5, 1.0]],
+        values: vec![[0.1, 0.4126, 0.9], [0.2, 0.5, 1.0]],
     }
 }
 
@@ -80,14 +80,14 @@ fn the_forecast_has_all_steps_and_quantiles() {
     assert_eq!(
         payload::day_ahead(&forecast(), "kW"),
         json!({
-            "forecast": 0.4125,
+            "forecast": 0.4126,
             "forecast_for": "2024-01-08T09:30:00Z",
             "start": "2024-01-08T09:15:00Z",
             "step_s": 900,
             "unit": "kW",
             "levels": [0.1, 0.5, 0.9],
             "p10": [0.1, 0.2],
-            "p50": [0.4125, 0.5],
+            "p50": [0.4126, 0.5],
             "p90": [0.9, 1.0],
             "watts": { "2024-01-08T09:15:00Z": 413, "2024-01-08T09:30:00Z": 500 },
         })
@@ -128,7 +128,7 @@ fn recipes_use_attributes_that_exist() {
 fn influx_lines_have_a_time_and_a_field_for_each_quantile() {
     assert_eq!(
         influx::lines("town", "m1", &forecast()),
-        "evenhand_forecast,federation=town,node=m1 p10=0.1,p50=0.4125,p90=0.9 1704706200000000000\n\
+        "evenhand_forecast,federation=town,node=m1 p10=0.1,p50=0.4126,p90=0.9 1704706200000000000\n\
          evenhand_forecast,federation=town,node=m1 p10=0.2,p50=0.5,p90=1 1704707100000000000\n"
     );
     let unknown =
