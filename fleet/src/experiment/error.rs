@@ -6,6 +6,7 @@ use evenhand_program::exit::Exit;
 
 use super::record::RecordError;
 use super::setup_check::SettingError;
+use super::year::YearError;
 use crate::data::DataError;
 use crate::scenario::ScenarioError;
 use crate::sim::SimulationError;
@@ -28,6 +29,9 @@ pub enum ExperimentError {
     /// Records of trials cannot be used, or stored.
     #[error(transparent)]
     Record(#[from] RecordError),
+    /// A year cannot be run.
+    #[error(transparent)]
+    Year(#[from] YearError),
     /// The system gives no threads.
     #[error("cannot start: {0}")]
     Threads(#[source] io::Error),
@@ -41,6 +45,7 @@ impl ExperimentError {
             Self::Data(error) => error.exit(),
             Self::Simulation(error) => error.exit(),
             Self::Record(error) => error.exit(),
+            Self::Year(error) => error.exit(),
             Self::Threads(_) => Exit::Software,
         }
     }

@@ -26,5 +26,6 @@ pub mod summary;
 pub mod table;
 pub mod trial;
 pub mod variant;
+pub mod year;
 
 pub use error::ExperimentError;
