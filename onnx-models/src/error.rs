@@ -101,8 +101,20 @@ pub enum ModelError {
         /// What is wrong.
         why: String,
     },
+    /// Quantile levels that are none, or not one for each output column.
+    #[error(
+        "metadata `{key}` = `{value}`: {why}; name one level between 0 and 1 for each output column, ascending, as in \
+         `0.1,0.5,0.9`",
+        key = crate::quantiles::QUANTILES
+    )]
+    Quantiles {
+        /// The value in the metadata.
+        value: String,
+        /// What is wrong.
+        why: String,
+    },
     /// A loss by another name.
-    #[error("loss `{0}` is not known; use mse, cross-entropy, nll or huber")]
+    #[error("loss `{0}` is not known; use mse, cross-entropy, nll, huber or pinball")]
     Loss(String),
     /// A training setting outside its range.
     #[error("{name} = {value} is out of range: {why}")]

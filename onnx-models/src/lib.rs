@@ -53,6 +53,7 @@ mod operators;
 mod order;
 mod plan;
 mod proto;
+mod quantiles;
 mod seed;
 #[cfg(feature = "shipped")]
 pub mod shipped;
@@ -75,5 +76,6 @@ pub use limits::ModelLimits;
 pub use loss::{Loss, Targets};
 pub use model::{LoadOptions, Model};
 pub use order::Parameter;
+pub use quantiles::QUANTILES;
 pub use seed::SEED;
 pub use train::{Batch, BatchEvaluation, DefaultBackend, Gradient, Sgd, Trainer};

@@ -11,7 +11,7 @@ use crate::limits::ModelLimits;
 use crate::lower;
 use crate::order::{self, Parameter};
 use crate::plan::ExecutionPlan;
-use crate::{export, fixed_inputs, proto, seed};
+use crate::{export, fixed_inputs, proto, quantiles, seed};
 
 /// Options of loading a file.
 #[derive(Debug, Clone, Default)]
@@ -40,6 +40,7 @@ pub(crate) struct ModelInner {
     metadata: BTreeMap<String, String>,
     input_shape: Vec<Option<usize>>,
     output_shape: Vec<Option<usize>>,
+    quantiles: Option<Vec<f32>>,
 }
 
 impl Model {
@@ -66,8 +67,10 @@ impl Model {
             digest,
             metadata,
             input_shape,
+            quantiles: None,
         };
         inner.probe()?;
+        inner.quantiles = quantiles::read(&inner.metadata, inner.output_shape.last().copied().flatten())?;
         Ok(Model { inner: Arc::new(inner) })
     }
 
@@ -99,6 +102,13 @@ impl Model {
     /// The first output's shape; `None` where it depends on the input.
     pub fn output_shape(&self) -> &[Option<usize>] {
         &self.inner.output_shape
+    }
+
+    /// The quantile level of each output column, as the metadata [`QUANTILES`](crate::QUANTILES) name them.
+    ///
+    /// Without names the pinball loss takes levels that divide (0, 1) evenly.
+    pub fn quantiles(&self) -> Option<&[f32]> {
+        self.inner.quantiles.as_deref()
     }
 
     /// The metadata of the file.

@@ -135,7 +135,7 @@ impl<B: Engine> Trainer<B> {
 
         let shape = &prepared.plan.outputs[0].1;
         let found = values::<B>(Autodiff::<B>::inner(output.clone()));
-        let measured = output_loss(loss, &found, shape, &batch.targets)?;
+        let measured = output_loss(loss, self.model.quantiles(), &found, shape, &batch.targets)?;
         // The sum of output ⊙ ∂loss/∂output has the loss's gradient, whatever the loss.
         let slopes = Autodiff::<B>::from_inner(tensor::<B>(measured.gradient, shape, &self.device));
         let root = Autodiff::<B>::float_sum(Autodiff::<B>::float_mul(output, slopes));
@@ -212,7 +212,7 @@ impl<B: Engine> Trainer<B> {
     /// Loss and accuracy at these weights, without a gradient.
     pub fn evaluate(&mut self, weights: &[f32], batch: &Batch, loss: Loss) -> Result<BatchEvaluation> {
         let (output, shape) = self.forward(weights, &batch.inputs, &batch.shape)?;
-        let measured = output_loss(loss, &output, &shape, &batch.targets)?;
+        let measured = output_loss(loss, self.model.quantiles(), &output, &shape, &batch.targets)?;
         Ok(BatchEvaluation { loss: measured.loss, accuracy: measured.accuracy })
     }
 
