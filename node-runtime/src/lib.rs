@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`core`] | the state machine: [`Node::step`](core::Node::step) turns inputs into effects, without I/O or clock |
 //! | [`source`], [`reading`] | sources of readings, one file each |
+//! | [`forecast`] | day-ahead forecasts: naive profile, rows for the model, mixture of experts, skill |
 //! | [`window`] | readings as samples: steps, normalisation, calendar |
 //! | [`model_cache`], [`prepared`] | models by digest, prepared once for training and forecasting |
 //! | [`shell`] | a driver over MQTT, with a state folder and a training pool |
@@ -75,6 +76,7 @@
 pub mod command;
 pub mod config;
 pub mod core;
+pub mod forecast;
 pub mod inline;
 pub mod journal;
 pub mod model_cache;
