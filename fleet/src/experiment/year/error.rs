@@ -1,6 +1,7 @@
 //! A year that cannot be run.
 
 use evenhand_federation::{FailureCause, RuleError};
+use evenhand_models::ModelError;
 use evenhand_program::exit::Exit;
 
 /// A year that cannot be run.
@@ -39,6 +40,9 @@ pub enum YearError {
     /// The federation failed.
     #[error("the federation failed: {0}; choose a lower --learning-rate")]
     Failed(FailureCause),
+    /// The model cannot be trained or run.
+    #[error(transparent)]
+    Model(#[from] ModelError),
     /// A defect.
     #[error("{0}")]
     Defect(String),
@@ -51,7 +55,7 @@ impl YearError {
             Self::Setting { .. } | Self::Date { .. } | Self::Households { .. } | Self::Rules(_) => {
                 Exit::Usage
             }
-            Self::Failed(_) | Self::Defect(_) => Exit::Software,
+            Self::Failed(_) | Self::Model(_) | Self::Defect(_) => Exit::Software,
         }
     }
 }

@@ -19,7 +19,7 @@ impl Serialize for ByVariant {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(VARIANTS))?;
         for (variant, value) in YearVariant::ALL.iter().zip(self.0) {
-            map.serialize_entry(variant.name(), &(value * 1e4).round().mul_add(1e-4, 0.0))?;
+            map.serialize_entry(variant.name(), &((value * 1e4).round() / 1e4))?;
         }
         map.end()
     }
@@ -40,6 +40,8 @@ pub struct YearFigures {
     pub coverage: f64,
     /// By week since joining, the next 24 h.
     pub by_weeks: Vec<WeekFigures>,
+    /// By single lead, in the last third of the time: mean over households of the error divided by the mean load.
+    pub by_lead: Vec<ByVariant>,
     /// Skill of the held model by its age, the next 24 h.
     pub by_staleness: Vec<StalenessFigures>,
 }
@@ -99,12 +101,10 @@ pub struct StalenessFigures {
 }
 
 impl YearFigures {
-    pub(super) fn of(settings: &YearSettings, homes: &[HouseholdLearner], day: usize) -> Self {
+    pub(super) fn of(settings: &YearSettings, homes: &[HouseholdLearner], day: usize, days: usize) -> Self {
         let judged: Vec<&HouseholdLearner> =
             homes.iter().filter(|home| home.score.end[0][0].count > 0.0 && home.mean_load > 0.0).collect();
         let to = [1.max(day / 48), day / 6, day];
-        let steps = settings.period_ms.end - settings.period_ms.start;
-        let days = (steps / 86_400_000) as usize;
         let weeks = judged.iter().map(|home| home.score.weeks.len()).max().unwrap_or(0);
         let covered = judged
             .iter()
@@ -116,6 +116,7 @@ impl YearFigures {
             leads: (0..GROUPS).map(|group| lead_figures(&judged, group, to[group])).collect(),
             coverage: covered.0 / covered.1,
             by_weeks: (0..weeks).filter_map(|week| week_figures(&judged, week)).collect(),
+            by_lead: (0..day).map(|lead| single_lead(&judged, lead)).collect(),
             by_staleness: staleness_figures(&judged),
         }
     }
@@ -147,6 +148,15 @@ impl YearFigures {
             let shares: Vec<String> =
                 self.leads.iter().map(|lead| format!("{:.0} %", 100.0 * share(lead))).collect();
             text += &format!("ahead of alone in {name}: {}\n", shares.join(", "));
+        }
+        let worst = |naive: YearVariant| {
+            let skill = |lead: &ByVariant| {
+                1.0 - lead.0[YearVariant::EvenhandPersonal.place()] / lead.0[naive.place()]
+            };
+            self.by_lead.iter().map(skill).fold(f64::INFINITY, f64::min)
+        };
+        for naive in YearVariant::NAIVE {
+            text += &format!("skill against {}: at least {:.3} at every lead\n", naive.name(), worst(naive));
         }
         for class in &self.by_staleness {
             let to = class.days_to.map_or(" or more".to_owned(), |to| format!(" to {to}"));
@@ -203,6 +213,15 @@ fn week_figures(homes: &[&HouseholdLearner], week: usize) -> Option<WeekFigures>
         })),
         ahead_of_alone: mean(sums.iter().map(|(_, sums)| share(is_ahead(sums)))),
     })
+}
+
+fn single_lead(homes: &[&HouseholdLearner], lead: usize) -> ByVariant {
+    ByVariant(std::array::from_fn(|variant| {
+        mean(homes.iter().map(|home| {
+            let (errors, count) = home.score.leads[lead];
+            errors[variant] / count / home.mean_load
+        }))
+    }))
 }
 
 fn staleness_figures(homes: &[&HouseholdLearner]) -> Vec<StalenessFigures> {

@@ -7,19 +7,19 @@ mod error;
 mod figures;
 mod household_choice;
 mod learner;
-mod mixture;
-mod net;
+mod network;
 mod page;
 mod pooled;
-mod rows;
 mod run;
 mod score;
 mod settings;
+#[cfg(test)]
+mod tests;
 mod variant_name;
 mod virtual_federation;
 
 pub use self::error::YearError;
-pub use self::figures::{LeadFigures, WeekFigures, YearFigures};
+pub use self::figures::{AheadOfAlone, ByVariant, LeadFigures, StalenessFigures, WeekFigures, YearFigures};
 pub use self::page::page;
 pub use self::run::run;
 pub use self::settings::{HouseholdSet, YearSettings};

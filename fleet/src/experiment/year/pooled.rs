@@ -5,8 +5,7 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
 use super::learner::HouseholdLearner;
-use super::net;
-use super::rows::RowBatch;
+use super::network::Network;
 use super::settings::YearSettings;
 
 const RATE: f32 = 2e-3;
@@ -30,24 +29,33 @@ impl PooledModel {
         Self { weights: initial.to_vec(), mean: zeros.clone(), square: zeros, steps: 0, rng }
     }
 
-    /// A round's training, on all readings so far of those who have joined.
-    pub(super) fn learn(&mut self, now: usize, homes: &mut [HouseholdLearner], settings: &YearSettings) {
+    /// A round's training, on the last readings of those who have joined.
+    pub(super) fn learn(
+        &mut self,
+        now: usize,
+        homes: &mut [HouseholdLearner],
+        settings: &YearSettings,
+        network: &Network,
+    ) -> Result<(), ModelError> {
         let mut ready: Vec<&mut HouseholdLearner> =
             homes.iter_mut().filter(|home| home.has_rows(now)).collect();
         if ready.is_empty() {
-            return;
+            return Ok(());
         }
         for _ in 0..STEPS {
-            let mut batch = RowBatch::default();
+            let mut batch = LeadRows::default();
             for _ in 0..HOMES_A_STEP {
                 let home = self.rng.random_range(0..ready.len());
-                let rows = ready[home].batch(now, ROWS_A_HOME, 4 * settings.history_days as usize);
+                let rows = ready[home].rows(now, ROWS_A_HOME, settings.history_days as usize);
                 batch.inputs.extend(rows.inputs);
                 batch.targets.extend(rows.targets);
             }
-            let (_, gradient) = net::gradient(&self.weights, &batch);
-            self.step(&gradient);
+            if !batch.is_empty() {
+                let gradient = network.gradient(&self.weights, batch)?.gradient;
+                self.step(&gradient);
+            }
         }
+        Ok(())
     }
 
     fn step(&mut self, gradient: &[f32]) {

@@ -2,17 +2,20 @@
 
 use std::sync::Arc;
 
-use evenhand_federation::{FederationConfig, GeneralConfig, InitialModel, OrderPayload, Policy, Tick};
+use evenhand_federation::{
+    FederationConfig, GeneralConfig, InitialModel, OrderPayload, Policy, Tick, TrainingTask,
+};
+use evenhand_models::{ModelError, shipped};
 use evenhand_protocol::codec::{Bf16, EncodedUpdate};
 use evenhand_protocol::identity::Digest;
-use evenhand_protocol::message::{Answer, Declined, Measured, Update};
+use evenhand_protocol::message::{Answer, Declined, LossKind, MeasureRequest, Measured, Update};
 use evenhand_protocol::reference::{reference_weights, sketch};
 use rayon::prelude::*;
 
 use super::figures::YearFigures;
 use super::household_choice::{self, YearHousehold};
 use super::learner::{CommonModels, HouseholdLearner};
-use super::net;
+use super::network::Network;
 use super::pooled::PooledModel;
 use super::settings::YearSettings;
 use super::virtual_federation::VirtualFederation;
@@ -33,106 +36,112 @@ pub fn run(
     let step_s = household_choice::step_s(settings.dataset);
     let day = 86_400 / step_s as usize;
     let steps = homes.iter().map(|home| home.values.len()).min().unwrap_or(0);
-    let mut year = YearRun::new(settings, homes, step_s)?;
+    let mut year = YearRun::new(settings, homes)?;
     let (round_every, score_every) =
         (day / settings.rounds_a_day as usize, settings.stride_h as usize * day / 24);
     for now in 0..steps {
         let at = Tick(now as u64 * u64::from(step_s) * 1000);
-        year.join(at, now);
+        year.read(at, now);
         if (now + 1) % round_every == 0 {
             year.round(at, now)?;
         }
         if (now + 1) % day == 0 {
-            year.homes.par_iter_mut().filter(|home| home.has_rows(now)).for_each(|home| {
-                home.learn_personal(now, settings);
-            });
+            year.learn(now)?;
             progress(YearProgress { day: (now + 1) / day, days: steps / day });
             if interrupt.is_raised() {
                 return Ok(None);
             }
         }
         if (now + 1) % score_every == 0 {
-            year.forecast(now, now >= steps * 2 / 3);
+            year.forecast(now, now >= steps * 2 / 3)?;
         }
     }
-    Ok(Some(YearFigures::of(settings, &year.homes, day)))
+    Ok(Some(YearFigures::of(settings, &year.homes, day, steps / day)))
 }
 
 struct YearRun<'a> {
     settings: &'a YearSettings,
+    network: Network,
     homes: Vec<HouseholdLearner>,
-    initial: Arc<[f32]>,
     evenhand: VirtualFederation,
     fedavg: VirtualFederation,
     pooled: PooledModel,
 }
 
 impl<'a> YearRun<'a> {
-    fn new(settings: &'a YearSettings, homes: Vec<YearHousehold>, step_s: u32) -> Result<Self, YearError> {
-        let initial: Arc<[f32]> = net::initial(settings.seed).into();
+    fn new(settings: &'a YearSettings, homes: Vec<YearHousehold>) -> Result<Self, YearError> {
+        let network = Network::shipped()?;
         let founders = homes.iter().filter(|home| home.joins == 0).count();
         let nodes = homes.len();
         let federation = |name: &str, policy: Policy| {
             let found = baseline::strategy(name);
             let found = found.ok_or_else(|| YearError::Defect(format!("no strategy {name}")))?;
             let model = InitialModel {
-                graph: Digest::of_weights(&initial),
-                onnx: Arc::new([]),
-                weights: Arc::clone(&initial),
+                graph: Digest(network.model.digest()),
+                onnx: shipped::LOAD_QUANTILES.into(),
+                weights: Arc::clone(&network.initial),
             };
             VirtualFederation::new(config(settings, policy, founders, nodes), (found.create)(), model, nodes)
         };
+        let learner = |(number, home)| HouseholdLearner::new(home, number as u64, settings, &network);
         Ok(Self {
             evenhand: federation("evenhand", Policy::Continuous)?,
             fedavg: federation("fedavg", Policy::Paper)?,
-            pooled: PooledModel::new(&initial, settings.seed),
-            homes: homes
-                .into_iter()
-                .enumerate()
-                .map(|(number, home)| HouseholdLearner::new(home, step_s, number as u64, settings, &initial))
-                .collect(),
+            pooled: PooledModel::new(&network.initial, settings.seed),
+            homes: homes.into_iter().enumerate().map(learner).collect(),
             settings,
-            initial,
+            network,
         })
     }
 
-    fn join(&mut self, at: Tick, now: usize) {
-        let joining: Vec<usize> =
-            (0..self.homes.len()).filter(|home| self.homes[*home].joins == now).collect();
-        for node in joining {
-            // Rounds begin with a tick, so that nothing is to be answered here.
+    /// The readings of a step come in; households whose day has come join.
+    fn read(&mut self, at: Tick, now: usize) {
+        for node in (0..self.homes.len()).filter(|home| self.homes[*home].joins == now) {
+            // Rounds begin with a tick, so that there is nothing to answer yet.
             self.evenhand.join(at, node);
             self.fedavg.join(at, node);
         }
+        self.homes.par_iter_mut().for_each(|home| home.read(now));
     }
 
-    /// A round of every variant that learns.
+    /// A round of every variant that learns together.
     fn round(&mut self, at: Tick, now: usize) -> Result<(), YearError> {
-        let Self { settings, homes, initial, evenhand, fedavg, pooled } = self;
-        let (settings, initial) = (*settings, &*initial);
-        evenhand.round(at, Vec::new(), &mut |orders| {
-            answers(homes, orders, |home, order| answer(home, order, now, settings, initial, true))
-        })?;
-        let latest = fedavg.weights();
-        fedavg.round(at, Vec::new(), &mut |orders| {
+        let Self { settings, network, homes, evenhand, fedavg, pooled } = self;
+        let (settings, network) = (*settings, &*network);
+        evenhand.round(at, &mut |orders| {
             answers(homes, orders, |home, order| match order {
-                OrderPayload::Train(task) => train(home, task, &latest, now, settings),
-                _ => None,
+                OrderPayload::Train(task) => {
+                    home.receive(now, task.weights());
+                    let held = home.held.clone().unwrap_or_else(|| Arc::clone(&network.initial));
+                    train(home, task, &held, now, settings, network)
+                }
+                OrderPayload::Measure(request) => measure(home, request, now, network),
+                _ => Ok(None),
             })
         })?;
-        homes
-            .par_iter_mut()
-            .filter(|home| home.has_rows(now))
-            .for_each(|home| home.learn_alone(now, settings));
-        pooled.learn(now, homes, settings);
-        Ok(())
+        let latest = fedavg.weights();
+        fedavg.round(at, &mut |orders| {
+            answers(homes, orders, |home, order| match order {
+                OrderPayload::Train(task) => train(home, task, &latest, now, settings, network),
+                _ => Ok(None),
+            })
+        })?;
+        Ok(pooled.learn(now, homes, settings, network)?)
     }
 
-    fn forecast(&mut self, now: usize, at_end: bool) {
+    /// A day's learning from a household's own readings.
+    fn learn(&mut self, now: usize) -> Result<(), ModelError> {
+        let (settings, network) = (self.settings, &self.network);
+        let ready = self.homes.par_iter_mut().filter(|home| home.has_rows(now));
+        ready.try_for_each(|home| home.learn(now, settings, network))
+    }
+
+    fn forecast(&mut self, now: usize, at_end: bool) -> Result<(), ModelError> {
         let fedavg = self.fedavg.weights();
         let common = CommonModels { fedavg: &fedavg, pooled: &self.pooled.weights };
-        (self.homes.par_iter_mut().filter(|home| home.has_rows(now)))
-            .for_each(|home| home.forecast(now, &common, at_end));
+        let network = &self.network;
+        let ready = self.homes.par_iter_mut().filter(|home| home.has_rows(now));
+        ready.try_for_each(|home| home.forecast(now, &common, at_end, network))
     }
 }
 
@@ -150,12 +159,14 @@ fn config(settings: &YearSettings, policy: Policy, founders: usize, nodes: usize
         },
         ..Default::default()
     };
+    config.training.loss = LossKind::Pinball;
     config.training.learning_rate = 1.0;
     config.training.local_epochs = settings.epochs;
     config.training.local_learning_rate = settings.learning_rate;
     config.training.local_momentum = settings.momentum;
     config.training.samples_max = settings.samples_max;
     config.exploiting.k = settings.k.min(founders as u32);
+    config.exploring.tested_nodes = config.exploring.tested_nodes.min(founders as u32);
     config
 }
 
@@ -163,69 +174,59 @@ fn config(settings: &YearSettings, policy: Policy, founders: usize, nodes: usize
 fn answers(
     homes: &mut [HouseholdLearner],
     orders: Vec<(usize, OrderPayload)>,
-    work: impl Fn(&mut HouseholdLearner, &OrderPayload) -> Option<Answer> + Sync,
-) -> Vec<(usize, Answer)> {
+    work: impl Fn(&mut HouseholdLearner, &OrderPayload) -> Result<Option<Answer>, ModelError> + Sync,
+) -> Result<Vec<(usize, Answer)>, YearError> {
     let mut by_home: Vec<Vec<OrderPayload>> = vec![Vec::new(); homes.len()];
     orders.into_iter().for_each(|(node, order)| by_home[node].push(order));
-    let found: Vec<(usize, Vec<Answer>)> = (homes.par_iter_mut().zip(by_home).enumerate())
-        .map(|(node, (home, orders))| (node, orders.iter().filter_map(|order| work(home, order)).collect()))
-        .collect();
-    found
-        .into_iter()
-        .flat_map(|(node, answers)| answers.into_iter().map(move |answer| (node, answer)))
-        .collect()
+    let found: Result<Vec<Vec<(usize, Answer)>>, ModelError> =
+        (homes.par_iter_mut().zip(by_home).enumerate())
+            .map(|(node, (home, orders))| {
+                let answers = orders.iter().filter_map(|order| work(home, order).transpose());
+                answers.map(|answer| Ok((node, answer?))).collect()
+            })
+            .collect();
+    Ok(found?.into_iter().flatten().collect())
 }
 
-fn answer(
+/// The answer to a request for a reference gradient.
+fn measure(
     home: &mut HouseholdLearner,
-    order: &OrderPayload,
+    request: &MeasureRequest,
     now: usize,
-    settings: &YearSettings,
-    initial: &[f32],
-    _holds: bool,
-) -> Option<Answer> {
-    match order {
-        OrderPayload::Train(task) => {
-            home.receive(now, task.weights());
-            let held = home.held.clone()?;
-            train(home, task, &held, now, settings)
-        }
-        OrderPayload::Measure(request) => {
-            if !home.has_rows(now) {
-                return Some(Answer::Unmeasured { round: request.round, reason: Declined::NoData });
-            }
-            let batch = home.unmeasured(now, request.samples_max as usize);
-            let at = reference_weights(initial, request.seed);
-            let (_, gradient) = net::gradient(&at, &batch);
-            let vector = Bf16::encode(&sketch(&gradient, request.seed, request.dimension as usize));
-            let samples = (batch.targets.len() / 3) as u32;
-            Some(Answer::Measured(Measured { round: request.round, samples, vector }))
-        }
-        _ => None,
+    network: &Network,
+) -> Result<Option<Answer>, ModelError> {
+    let rows = home.unmeasured(now, request.samples_max as usize);
+    if rows.is_empty() {
+        return Ok(Some(Answer::Unmeasured { round: request.round, reason: Declined::NoData }));
     }
+    let samples = rows.len() as u32;
+    let weights = reference_weights(&network.initial, request.seed);
+    let gradient = network.gradient(&weights, rows)?.gradient;
+    let vector = Bf16::encode(&sketch(&gradient, request.seed, request.dimension as usize));
+    Ok(Some(Answer::Measured(Measured { round: request.round, samples, vector })))
 }
 
+/// The answer to an order to train.
 fn train(
     home: &mut HouseholdLearner,
-    task: &evenhand_federation::TrainingTask,
+    task: &TrainingTask,
     weights: &[f32],
     now: usize,
     settings: &YearSettings,
-) -> Option<Answer> {
-    if !home.has_rows(now) {
-        return Some(Answer::Decline { round: task.round(), reason: Declined::NoData });
+    network: &Network,
+) -> Result<Option<Answer>, ModelError> {
+    let rows = home.rows(now, settings.samples_max as usize, settings.history_days as usize);
+    if rows.is_empty() {
+        return Ok(Some(Answer::Decline { round: task.round(), reason: Declined::NoData }));
     }
-    let batch = home.batch(now, settings.samples_max as usize, settings.history_days as usize);
-    let YearSettings { epochs, learning_rate, momentum, .. } = *settings;
-    let (loss, trained) = net::epochs(weights, &batch, epochs, learning_rate, momentum);
-    let vector = EncodedUpdate::F32(weights.iter().zip(&trained).map(|(old, new)| old - new).collect());
-    let samples = (batch.targets.len() / 3) as u32;
-    Some(Answer::Update(Update {
+    let samples = rows.len() as u32;
+    let trained = network.epochs(weights, rows, &settings.sgd())?;
+    Ok(Some(Answer::Update(Update {
         round: task.round(),
         samples,
-        loss,
-        online_loss: loss,
-        online_samples: samples,
-        vector,
-    }))
+        loss: trained.loss,
+        online_loss: 0.0,
+        online_samples: 0,
+        vector: EncodedUpdate::F32(trained.gradient),
+    })))
 }

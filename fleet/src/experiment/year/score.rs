@@ -52,6 +52,8 @@ pub(super) type GroupSums = [[ErrorSum; VARIANTS]; GROUPS];
 pub(super) struct HouseholdScore {
     /// In the last third.
     pub(super) end: GroupSums,
+    /// By lead, in the last third: absolute errors, and their number.
+    pub(super) leads: Vec<([f64; VARIANTS], f64)>,
     /// By week since joining.
     pub(super) weeks: Vec<GroupSums>,
     /// By class of staleness, in the last third: of the slot's median and of the held model, over 24 h.
@@ -74,6 +76,7 @@ impl HouseholdScore {
             self.weeks.resize(week + 1, GroupSums::default());
         }
         let leads = truths.len();
+        self.leads.resize(leads, Default::default());
         let upto = [1.max(leads / 48), leads / 6, leads];
         for (lead, truth) in truths.iter().enumerate().filter(|(_, truth)| !truth.is_nan()) {
             for (variant, forecast) in forecasts.iter().enumerate() {
@@ -85,6 +88,11 @@ impl HouseholdScore {
                 }
             }
             if at_end {
+                let (errors, count) = &mut self.leads[lead];
+                for (sum, forecast) in errors.iter_mut().zip(forecasts) {
+                    *sum += f64::from((truth - forecast[lead][1]).abs());
+                }
+                *count += 1.0;
                 let [low, _, high] = forecasts[YearVariant::EvenhandPersonal.place()][lead];
                 self.covered.0 += f64::from(u8::from((low..=high).contains(truth)));
                 self.covered.1 += 1.0;

@@ -52,6 +52,28 @@ pub struct YearSettings {
 }
 
 impl YearSettings {
+    /// Settings of `days` days from 1970 on, for tests.
+    #[cfg(test)]
+    pub(super) fn example(days: i64) -> Self {
+        Self {
+            dataset: Dataset::Meters,
+            set: HouseholdSet::All,
+            homes_max: None,
+            period_ms: 0..days * 86_400_000,
+            seed: 1,
+            rounds_a_day: 1,
+            k: 2,
+            founders: 0.75,
+            join_days: 10,
+            stride_h: 6,
+            epochs: 2,
+            learning_rate: 0.1,
+            momentum: 0.9,
+            samples_max: 64,
+            history_days: 10,
+        }
+    }
+
     pub(super) fn check(&self) -> Result<(), YearError> {
         let within = |field, found: f64, holds: bool, wanted| match holds {
             true => Ok(()),

@@ -18,6 +18,8 @@ pub(super) struct VirtualFederation {
     graph: Digest,
     names: Vec<NodeId>,
     positions: BTreeMap<NodeId, usize>,
+    /// Effects of nodes that came online since the last round.
+    waiting: Vec<Effect>,
 }
 
 impl VirtualFederation {
@@ -35,6 +37,7 @@ impl VirtualFederation {
             federation: Federation::with_strategy(Rules::new(config)?, model, strategy),
             positions: names.iter().cloned().enumerate().map(|(at, name)| (name, at)).collect(),
             names,
+            waiting: Vec::new(),
         })
     }
 
@@ -43,20 +46,21 @@ impl VirtualFederation {
         self.federation.weights().to_shared()
     }
 
-    /// A node comes online; orders that follow are answered by `work`.
-    pub(super) fn join(&mut self, now: Tick, node: usize) -> Vec<Effect> {
+    /// A node comes online.
+    pub(super) fn join(&mut self, now: Tick, node: usize) {
         let birth = Birth { graph: Some(self.graph), weights: None, token: None, software: "year".into() };
         let status = Status { session: 1, life: Life::Born(birth) };
-        self.federation.step(now, Input::Status { node: self.names[node].clone(), status })
+        let effects = self.federation.step(now, Input::Status { node: self.names[node].clone(), status });
+        self.waiting.extend(effects);
     }
 
     /// Opens the round that is due, and closes it with the answers of `work`, which are given the orders by node.
     pub(super) fn round(
         &mut self,
         now: Tick,
-        mut effects: Vec<Effect>,
-        work: &mut dyn FnMut(Vec<(usize, OrderPayload)>) -> Vec<(usize, Answer)>,
+        work: &mut dyn FnMut(Vec<(usize, OrderPayload)>) -> Result<Vec<(usize, Answer)>, YearError>,
     ) -> Result<(), YearError> {
+        let mut effects = std::mem::take(&mut self.waiting);
         if self.federation.alarm().is_some_and(|alarm| alarm <= now) {
             effects.extend(self.federation.step(now, Input::Tick));
         }
@@ -66,7 +70,7 @@ impl VirtualFederation {
             if orders.is_empty() {
                 break;
             }
-            for (node, answer) in work(orders) {
+            for (node, answer) in work(orders)? {
                 let node = self.names[node].clone();
                 effects.extend(self.federation.step(now, Input::Answer { node, answer }));
             }
