@@ -67,6 +67,24 @@ pub enum ModelError {
         /// What could be listed instead.
         available: String,
     },
+    /// A name in the list of personal parameters that cannot be one.
+    #[error("metadata `{key}` names `{name}`: {why}; parameters are {available}", key = crate::personal::PERSONAL)]
+    Personal {
+        /// The name in the list.
+        name: String,
+        /// Why it is refused.
+        why: &'static str,
+        /// The parameters of the file.
+        available: String,
+    },
+    /// A vector of personal weights of the wrong length.
+    #[error("{found} personal weights given, the model has {expected} personal parameters")]
+    PersonalWeights {
+        /// The length given.
+        found: usize,
+        /// Number of the model's personal values.
+        expected: usize,
+    },
     /// A weight vector of the wrong length.
     #[error("{found} weights given, the model has {expected} parameters")]
     Weights {
