@@ -2,7 +2,9 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use evenhand_models::{Batch, Gradient, LoadOptions, Loss, Model, ModelError, Sgd, Targets, Trainer, shipped};
+use evenhand_models::{
+    Batch, Gradient, LoadOptions, Loss, Model, ModelError, Sgd, Targets, Trainer, shipped,
+};
 use evenhand_node::forecast::{INPUTS, LeadRows};
 
 /// A model with trainers that no thread uses at the moment.
@@ -24,7 +26,12 @@ impl Network {
     }
 
     /// Outputs for rows of inputs.
-    pub(super) fn outputs(&self, weights: &[f32], personal: &[f32], inputs: &[f32]) -> Result<Vec<f32>, ModelError> {
+    pub(super) fn outputs(
+        &self,
+        weights: &[f32],
+        personal: &[f32],
+        inputs: &[f32],
+    ) -> Result<Vec<f32>, ModelError> {
         let shape = [inputs.len() / INPUTS, INPUTS];
         self.with_trainer(personal, |trainer| Ok(trainer.forward(weights, inputs, &shape)?.0))
     }
@@ -38,7 +45,9 @@ impl Network {
     /// θ_old − θ_new after local steps, and the loss of the last one.
     pub(super) fn epochs(&self, weights: &[f32], rows: LeadRows, sgd: &Sgd) -> Result<Gradient, ModelError> {
         let batch = batch(rows);
-        self.with_trainer(&self.initial_personal, |trainer| trainer.local_epochs(weights, &batch, Loss::Pinball, sgd))
+        self.with_trainer(&self.initial_personal, |trainer| {
+            trainer.local_epochs(weights, &batch, Loss::Pinball, sgd)
+        })
     }
 
     /// Old less new personal part after local steps.
