@@ -1,7 +1,8 @@
 //! The ceiling: the same network, trained by Adam on everybody's readings in one place.
 
-use rand::RngExt;
-use rand::SeedableRng;
+use evenhand_models::ModelError;
+use evenhand_node::forecast::LeadRows;
+use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::learner::HouseholdLearner;
