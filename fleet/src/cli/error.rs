@@ -11,6 +11,7 @@ use super::calc::CalcError;
 use crate::data::DataError;
 use crate::experiment::ExperimentError;
 use crate::experiment::setup_check::SettingError;
+use crate::experiment::year::YearError;
 use crate::sim::SimulationError;
 use crate::sim::demo::DemoError;
 
@@ -55,6 +56,12 @@ pub enum FleetError {
 
 impl From<SettingError> for FleetError {
     fn from(error: SettingError) -> Self {
+        ExperimentError::from(error).into()
+    }
+}
+
+impl From<YearError> for FleetError {
+    fn from(error: YearError) -> Self {
         ExperimentError::from(error).into()
     }
 }

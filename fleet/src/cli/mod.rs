@@ -14,6 +14,7 @@ pub mod run_table;
 mod signal;
 mod trial_args;
 mod worth;
+mod year;
 
 use std::io;
 use std::path::PathBuf;
@@ -31,6 +32,7 @@ pub use self::error::FleetError;
 use self::experiment::ExperimentCommand;
 use self::paper::PaperArgs;
 use self::worth::WorthArgs;
+use self::year::YearArgs;
 use crate::sim::process;
 
 const EXIT_CODES: &str = "\
@@ -71,6 +73,9 @@ enum FleetCommand {
     /// Run one of the paper's tables, or all, and print ours beside the published figures
     #[command(after_help = format!("{}\n\n{EXIT_CODES}", paper::HELP))]
     Paper(PaperArgs),
+    /// Let a year of real meters pass: forecasts alone, together, and naive ones
+    #[command(after_help = format!("{}\n\n{EXIT_CODES}", year::HELP))]
+    Year(Box<YearArgs>),
     /// Attack the mechanism through the production code: what each attack gains over honest work
     #[command(after_help = format!("{}\n\n{EXIT_CODES}", cheat::HELP))]
     Cheat(CheatArgs),
@@ -100,6 +105,7 @@ impl Cli {
                 Ok(Exit::Ok)
             }
             Some(FleetCommand::Experiment(experiment)) => experiment::run(&experiment),
+            Some(FleetCommand::Year(year)) => year::run(&year),
             Some(FleetCommand::Cheat(cheat)) => cheat::run(&cheat),
             Some(FleetCommand::Paper(paper)) => paper::run(&paper),
             Some(FleetCommand::Worth(worth)) => worth::run(&worth),

@@ -12,7 +12,9 @@ use rand_chacha::ChaCha8Rng;
 use super::files::{self, DataFile};
 use super::series_table::{self, MeasuredQuantity, SeriesColumns};
 use super::windows::{Samples, WindowCut};
-use super::{AsPublished, DataError, DataRequest, Dataset, FormatError, SamplePool, SampleTargets};
+use super::{
+    AsPublished, DataError, DataRequest, Dataset, FormatError, RecordedSeries, SamplePool, SampleTargets,
+};
 
 /// Samples begin after two weeks.
 const CUT: WindowCut = WindowCut { step_s: 1800, time_zone: "UTC", warm_up: 14 * 48, stride: 1 };
@@ -84,6 +86,23 @@ pub(super) fn load(folder: &Path, request: &DataRequest) -> Result<SamplePool, D
         note: (!left_out.is_empty())
             .then(|| format!("left out, since too short or mostly zero: {}", left_out.join(", "))),
     })
+}
+
+/// The readings of every household, in the order of their names.
+pub(super) fn households(folder: &Path) -> Result<Vec<RecordedSeries>, DataError> {
+    let paths = find(folder)?;
+    if paths.is_empty() {
+        return Err(files::missing(Dataset::Meters, folder, "MAC*.csv"));
+    }
+    let sources: Vec<DataFile> = paths.into_iter().map(|path| DataFile::new(Dataset::Meters, path)).collect();
+    let mut households = BTreeMap::new();
+    for number in 0..sources.len() {
+        collect(&sources, number, &mut households)?;
+    }
+    let household = |(name, readings): (String, Vec<SourcedReading>)| {
+        Ok(RecordedSeries { readings: series(&sources, &name, readings)?, name })
+    };
+    households.into_iter().map(household).collect()
 }
 
 /// By file: the households that are in it and in no later one, in the order of their names.

@@ -15,6 +15,7 @@ pub(crate) mod partition;
 mod pool;
 pub(crate) mod power_law;
 pub(crate) mod random;
+mod recorded_series;
 mod request;
 mod series_table;
 mod synthetic;
@@ -25,6 +26,7 @@ use std::path::{Path, PathBuf};
 pub use dataset::{AsPublished, Dataset};
 pub use error::{DataError, FilePosition, FormatError};
 pub use pool::{SamplePool, SampleTargets};
+pub use recorded_series::{RecordedSeries, recorded_series};
 pub use request::DataRequest;
 
 /// The environment variable with the folder of all data sets, where no flag names one.

@@ -10,7 +10,9 @@ use jiff::{Timestamp, ToSpan};
 use super::files::{self, DataFile};
 use super::series_table::{self, MeasuredQuantity, SeriesColumns};
 use super::windows::{Samples, WindowCut};
-use super::{AsPublished, DataError, DataRequest, Dataset, FormatError, SamplePool, SampleTargets};
+use super::{
+    AsPublished, DataError, DataRequest, Dataset, FormatError, RecordedSeries, SamplePool, SampleTargets,
+};
 
 const STEP_MS: i64 = 900_000;
 const DAY: usize = 96;
@@ -73,6 +75,13 @@ pub(super) fn load(folder: &Path, request: &DataRequest) -> Result<SamplePool, D
         recorded,
         note: is_substitute.then(|| SUBSTITUTE.to_owned()),
     })
+}
+
+/// The whole series.
+pub(super) fn series(folder: &Path) -> Result<Vec<RecordedSeries>, DataError> {
+    let (path, _) = find(folder)?.ok_or_else(|| files::missing(Dataset::Electricity, folder, NAMES[0]))?;
+    let readings = read(&DataFile::new(Dataset::Electricity, path))?;
+    Ok(vec![RecordedSeries { name: "germany".into(), readings }])
 }
 
 /// All readings in the order of time. A time names the beginning of an interval in the file, and its end here.

@@ -7,6 +7,7 @@ use evenhand_program::exit::Exit;
 use super::record::RecordError;
 use super::setup_check::SettingError;
 use super::worth::WorthError;
+use super::year::YearError;
 use crate::data::DataError;
 use crate::scenario::ScenarioError;
 use crate::sim::SimulationError;
@@ -32,6 +33,9 @@ pub enum ExperimentError {
     /// The worth of nodes cannot be measured or stored.
     #[error(transparent)]
     Worth(#[from] WorthError),
+    /// A year cannot be run.
+    #[error(transparent)]
+    Year(#[from] YearError),
     /// The system gives no threads.
     #[error("cannot start: {0}")]
     Threads(#[source] io::Error),
@@ -46,6 +50,7 @@ impl ExperimentError {
             Self::Simulation(error) => error.exit(),
             Self::Record(error) => error.exit(),
             Self::Worth(error) => error.exit(),
+            Self::Year(error) => error.exit(),
             Self::Threads(_) => Exit::Software,
         }
     }

@@ -29,5 +29,6 @@ pub mod table;
 pub mod trial;
 pub mod variant;
 pub mod worth;
+pub mod year;
 
 pub use error::ExperimentError;

@@ -177,6 +177,11 @@ impl Forecaster {
         }
     }
 
+    /// The profile of an outlook with the corrections of a model alone, without the mixture; empty if they cannot be used.
+    pub fn corrected(&self, outlook: &Outlook, outputs: &[f32]) -> Vec<[f32; QUANTILES.len()]> {
+        corrected(outlook, Some(outputs), self.history.is_negative())
+    }
+
     fn score(&mut self, step: i64, load: f32) {
         let step_s = self.history.step_s();
         let day = self.local.local_ms(self.history.end_ms(step - 1)).div_euclid(DAY_S * 1000);
