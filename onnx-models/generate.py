@@ -27,6 +27,7 @@ class Builder:
         self.name, self.seeded = name, seeded
         self.random = np.random.default_rng(zlib.crc32(name.encode()))
         self.nodes, self.initializers, self.parameter_inputs = [], [], []
+        self.metadata = {}
 
     def node(self, operator, inputs, output, **attributes):
         outputs = [output] if isinstance(output, str) else output
@@ -41,6 +42,10 @@ class Builder:
         bound = 1.0 / np.sqrt(fan_in)
         values = self.random.uniform(-bound, bound, shape).astype(np.float32)
         self.initializers.append(numpy_helper.from_array(values, name))
+        return name
+
+    def zeros(self, name, shape):
+        self.initializers.append(numpy_helper.from_array(np.zeros(shape, np.float32), name))
         return name
 
     def integers(self, name, values):
@@ -73,7 +78,7 @@ class Builder:
             ir_version=IR_VERSION,
             producer_name="evenhand",
         )
-        metadata = {"evenhand.task": task, "evenhand.loss": loss}
+        metadata = {"evenhand.task": task, "evenhand.loss": loss, **self.metadata}
         if self.seeded:
             metadata["evenhand.seed"] = str(zlib.crc32(self.name.encode()))
         helper.set_model_props(model, metadata)
@@ -106,6 +111,23 @@ def mlp(name, sizes, task, loss):
     if loss == "nll":
         b.node("LogSoftmax", [x], "y", axis=1)
     b.save(["batch", sizes[0]], ["batch", sizes[-1]], task, loss)
+
+
+def load_quantiles(features=41, hidden=32, quantiles=(0.1, 0.5, 0.9)):
+    """Corrections of a naive profile's quantiles. Both outputs that are added are zero at first: round 0 is the profile."""
+    b = Builder("load-quantiles")
+    x = b.node("Relu", [b.linear("x", "fc1", features, hidden)], "relu1")
+    x = b.node("Relu", [b.linear(x, "fc2", hidden, hidden)], "relu2")
+    last = [b.zeros("fc3.weight", [len(quantiles), hidden]), b.zeros("fc3.bias", [len(quantiles)])]
+    shared = b.node("Gemm", [x, *last], "shared", transB=1)
+    personal = b.node("Gemm", ["x", b.zeros("personal.weight", [len(quantiles), features])], "personal", transB=1)
+    b.node("Add", [shared, personal], "y")
+    b.metadata = {
+        "evenhand.quantiles": ",".join(map(str, quantiles)),
+        "evenhand.personal": "personal.weight",
+    }
+    task = "corrections of the 10, 50 and 90 % quantiles of a naive load profile, in units of the home's mean load"
+    b.save(["batch", features], ["batch", len(quantiles)], task, "pinball")
 
 
 def mnist_cnn():
@@ -152,6 +174,7 @@ def dqn_grid(channels=4, actions=6):
 if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)
     electricity_rnn()
+    load_quantiles()
     mlp("electricity-mlp", [520, 100, 50, 1], "next load from 13 × 40 past loads", "mse")
     mlp("hft-mlp", [144, 128, 64, 3], "direction of the mid-price from an order book", "nll")
     mnist_cnn()

@@ -196,5 +196,6 @@ fn loss(kind: LossKind) -> Loss {
         LossKind::CrossEntropy => Loss::CrossEntropy,
         LossKind::Nll => Loss::Nll,
         LossKind::Huber => Loss::Huber,
+        LossKind::Pinball => Loss::Pinball,
     }
 }

@@ -67,6 +67,24 @@ pub enum ModelError {
         /// What could be listed instead.
         available: String,
     },
+    /// A name in the list of personal parameters that cannot be one.
+    #[error("metadata `{key}` names `{name}`: {why}; parameters are {available}", key = crate::personal::PERSONAL)]
+    Personal {
+        /// The name in the list.
+        name: String,
+        /// Why it is refused.
+        why: &'static str,
+        /// The parameters of the file.
+        available: String,
+    },
+    /// A vector of personal weights of the wrong length.
+    #[error("{found} personal weights given, the model has {expected} personal parameters")]
+    PersonalWeights {
+        /// The length given.
+        found: usize,
+        /// Number of the model's personal values.
+        expected: usize,
+    },
     /// A weight vector of the wrong length.
     #[error("{found} weights given, the model has {expected} parameters")]
     Weights {
@@ -101,8 +119,20 @@ pub enum ModelError {
         /// What is wrong.
         why: String,
     },
+    /// Quantile levels that are none, or not one for each output column.
+    #[error(
+        "metadata `{key}` = `{value}`: {why}; name one level between 0 and 1 for each output column, ascending, as in \
+         `0.1,0.5,0.9`",
+        key = crate::quantiles::QUANTILES
+    )]
+    Quantiles {
+        /// The value in the metadata.
+        value: String,
+        /// What is wrong.
+        why: String,
+    },
     /// A loss by another name.
-    #[error("loss `{0}` is not known; use mse, cross-entropy, nll or huber")]
+    #[error("loss `{0}` is not known; use mse, cross-entropy, nll, huber or pinball")]
     Loss(String),
     /// A training setting outside its range.
     #[error("{name} = {value} is out of range: {why}")]

@@ -7,12 +7,13 @@ use tract_onnx::pb;
 
 use crate::order::Parameter;
 
-/// The tensors of a file that hold parameters: initializers, and values of Constant nodes.
-fn tensors<'a>(
-    file: &'a mut pb::ModelProto,
-    parameters: &'a [Parameter],
-) -> impl Iterator<Item = (&'a Parameter, &'a mut pb::TensorProto)> {
-    let by_name: HashMap<&str, &Parameter> = parameters.iter().map(|p| (p.name.as_str(), p)).collect();
+/// The tensors of a file that hold parameters (initializers, and values of Constant nodes), each with its value.
+fn tensors<'f, 'p, V: Copy>(
+    file: &'f mut pb::ModelProto,
+    values: impl Iterator<Item = (&'p Parameter, V)>,
+) -> impl Iterator<Item = (V, &'f mut pb::TensorProto)> {
+    let by_name: HashMap<&str, V> =
+        values.map(|(parameter, value)| (parameter.name.as_str(), value)).collect();
     let graph = file.graph.get_or_insert_default();
     let initializers = graph.initializer.iter_mut().map(|tensor| (tensor.name.clone(), tensor));
     let constants = graph.node.iter_mut().filter(|node| node.op_type == "Constant").flat_map(|node| {
@@ -28,7 +29,7 @@ fn tensors<'a>(
 }
 
 /// Turns Constant nodes that list their floats into ones that hold a tensor, and removes the parameters' data.
-pub(crate) fn strip(file: &mut pb::ModelProto, parameters: &[Parameter]) {
+pub(crate) fn strip<'p>(file: &mut pb::ModelProto, parameters: impl Iterator<Item = &'p Parameter>) {
     for node in
         file.graph.iter_mut().flat_map(|graph| &mut graph.node).filter(|node| node.op_type == "Constant")
     {
@@ -44,17 +45,19 @@ pub(crate) fn strip(file: &mut pb::ModelProto, parameters: &[Parameter]) {
             });
         }
     }
-    for (_, tensor) in tensors(file, parameters) {
+    for ((), tensor) in tensors(file, parameters.map(|parameter| (parameter, ()))) {
         tensor.raw_data = Vec::new();
         tensor.float_data = Vec::new();
     }
 }
 
 /// The file with these weights in place.
-pub(crate) fn fill(stripped: &pb::ModelProto, parameters: &[Parameter], weights: &[f32]) -> pb::ModelProto {
+pub(crate) fn fill<'a>(
+    stripped: &pb::ModelProto,
+    weights: impl Iterator<Item = (&'a Parameter, &'a [f32])>,
+) -> pb::ModelProto {
     let mut file = stripped.clone();
-    for (parameter, tensor) in tensors(&mut file, parameters) {
-        let values = &weights[parameter.offset..parameter.offset + parameter.len()];
+    for (values, tensor) in tensors(&mut file, weights) {
         tensor.raw_data = values.iter().flat_map(|value| value.to_le_bytes()).collect();
     }
     file
@@ -63,8 +66,12 @@ pub(crate) fn fill(stripped: &pb::ModelProto, parameters: &[Parameter], weights:
 /// The file with its parameters as further inputs, in canonical order after its own.
 ///
 /// They get names of their own: tract calls what it makes of a node after it, such as the bias of `conv1` `conv1.bias`.
-pub(crate) fn without(stripped: &pb::ModelProto, parameters: &[Parameter]) -> pb::ModelProto {
+pub(crate) fn without<'a>(
+    stripped: &pb::ModelProto,
+    parameters: impl Iterator<Item = &'a Parameter>,
+) -> pb::ModelProto {
     let mut file = stripped.clone();
+    let parameters: Vec<&Parameter> = parameters.collect();
     let new_name = |index: usize| format!("evenhand parameter {index}");
     let places: HashMap<&str, usize> =
         parameters.iter().enumerate().map(|(index, p)| (p.name.as_str(), index)).collect();
@@ -99,13 +106,12 @@ fn input(name: String, shape: &[usize]) -> pb::ValueInfoProto {
 }
 
 /// The bytes of the file with these weights and these additions to its metadata.
-pub(crate) fn write(
+pub(crate) fn write<'a>(
     stripped: &pb::ModelProto,
-    parameters: &[Parameter],
-    weights: &[f32],
+    weights: impl Iterator<Item = (&'a Parameter, &'a [f32])>,
     metadata: &[(&str, &str)],
 ) -> Vec<u8> {
-    let mut file = fill(stripped, parameters, weights);
+    let mut file = fill(stripped, weights);
     for &(key, value) in metadata {
         file.metadata_props.retain(|entry| entry.key != key);
         file.metadata_props.push(pb::StringStringEntryProto { key: key.to_owned(), value: value.to_owned() });

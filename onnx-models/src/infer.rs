@@ -14,6 +14,7 @@ use crate::error::{ModelError, Result};
 use crate::export;
 use crate::model::Model;
 use crate::order::Parameter;
+use crate::personal::ModelPart;
 
 /// Prepared models cached, one for each of the latest input shapes.
 const SHAPES_MAX: usize = 8;
@@ -23,7 +24,8 @@ const SHAPES_MAX: usize = 8;
 /// tract prepares the model once for each input shape, with the weights as inputs of its plan; values that depend on
 /// weights alone (packed matrices, mostly) are cached by the first prediction. So one predictor serves a graph for as
 /// long as it is used: [`set_weights`](Self::set_weights) copies the weights and clears that cache, nothing is optimised
-/// again, and the outputs equal those of a new predictor bit for bit.
+/// again, and the outputs equal those of a new predictor bit for bit. Personal weights are those of the file until
+/// [`set_personal`](Self::set_personal) swaps them in the same way.
 ///
 /// ```
 /// use evenhand_models::{LoadOptions, Model, Predictor, shipped};
@@ -40,6 +42,7 @@ const SHAPES_MAX: usize = 8;
 /// ```
 pub struct Predictor {
     model: Model,
+    /// The tensors of all parameters in the order of the plan: the shared ones, then the personal ones.
     weights: Vec<TValue>,
     prepared: Vec<TractPlan>,
     folds_weights: bool,
@@ -70,10 +73,10 @@ impl Predictor {
     }
 
     fn build(model: &Model, weights: &[f32], folds_weights: bool) -> Result<Self> {
-        let mut predictor =
-            Predictor { model: model.clone(), weights: vec![], prepared: vec![], folds_weights };
-        predictor.set_weights(weights)?;
-        Ok(predictor)
+        model.inner.check_weights(weights)?;
+        let personal = model.initial_personal();
+        let tensors = model.inner.bind(weights, &personal).map(tensor).collect::<Result<_>>()?;
+        Ok(Predictor { model: model.clone(), weights: tensors, prepared: vec![], folds_weights })
     }
 
     /// The model that is run.
@@ -81,19 +84,33 @@ impl Predictor {
         &self.model
     }
 
-    /// Sets the weights of all later predictions; after an error the previous ones stay.
+    /// Sets the shared weights of all later predictions; after an error the previous ones stay.
     pub fn set_weights(&mut self, weights: &[f32]) -> Result<()> {
-        self.model.inner.check_weights(weights)?;
-        let tensor = |p: &Parameter| {
-            let values = &weights[p.offset..p.offset + p.len()];
-            Tensor::from_shape(&p.shape, values).map(TValue::from).map_err(failed)
-        };
-        self.weights = self.model.parameters().iter().map(tensor).collect::<Result<_>>()?;
+        let inner = &self.model.inner;
+        inner.check_weights(weights)?;
+        let tensors = inner.part(ModelPart::Shared).split(weights).map(tensor).collect::<Result<Vec<_>>>()?;
+        self.swap(0, tensors);
+        Ok(())
+    }
+
+    /// Sets the personal weights of all later predictions; after an error the previous ones stay.
+    pub fn set_personal(&mut self, personal: &[f32]) -> Result<()> {
+        let inner = &self.model.inner;
+        inner.check_personal(personal)?;
+        let tensors =
+            inner.part(ModelPart::Personal).split(personal).map(tensor).collect::<Result<Vec<_>>>()?;
+        self.swap(self.model.parameters().len(), tensors);
+        Ok(())
+    }
+
+    /// Replaces the tensors from `first` on; what was computed from the old ones is cleared.
+    fn swap(&mut self, first: usize, tensors: Vec<TValue>) {
+        let end = first + tensors.len();
+        self.weights.splice(first..end, tensors);
         self.prepared.retain_mut(|prepared| {
             prepared.cached.fill(None);
             prepared.weights_are_inputs
         });
-        Ok(())
     }
 
     /// The first output for these inputs. Hidden states that the model takes as further inputs are zero.
@@ -188,10 +205,11 @@ impl Predictor {
         let mut file = match weights_are_inputs {
             true => export::without(&inner.stripped, inner.parameters()),
             false => {
-                let weights = self.weights.iter().map(|tensor| tensor.to_plain_array_view::<f32>());
-                let weights = weights.collect::<TractResult<Vec<_>>>()?;
-                let flat: Vec<f32> = weights.iter().flat_map(|tensor| tensor.iter().copied()).collect();
-                export::fill(&inner.stripped, inner.parameters(), &flat)
+                let views = self.weights.iter().map(|tensor| {
+                    Ok(tensor.to_plain_array_view::<f32>()?.iter().copied().collect::<Vec<f32>>())
+                });
+                let weights = views.collect::<TractResult<Vec<_>>>()?;
+                export::fill(&inner.stripped, inner.parameters().zip(weights.iter().map(Vec::as_slice)))
             }
         };
         if let Some(graph) = &mut file.graph {
@@ -204,7 +222,7 @@ impl Predictor {
             }
         }
         let mut model = onnx().model_for_proto_model(&file)?;
-        let parameters = inner.parameters().iter().map(|parameter| &parameter.shape);
+        let parameters = inner.parameters().map(|parameter| &parameter.shape);
         let inputs = shapes.iter().chain(parameters.filter(|_| weights_are_inputs));
         for (index, shape) in inputs.enumerate() {
             model.set_input_fact(index, f32::fact(shape).into())?;
@@ -252,6 +270,10 @@ impl TractPlan {
             TractResult::Ok(values)
         })
     }
+}
+
+fn tensor((parameter, values): (&Parameter, &[f32])) -> Result<TValue> {
+    Tensor::from_shape(&parameter.shape, values).map(TValue::from).map_err(failed)
 }
 
 fn failed(error: TractError) -> ModelError {

@@ -6,9 +6,9 @@
 //! |---|---|---|
 //! | read | `proto`, `seed`, `fixed_inputs` | the decoded file, within [`ModelLimits`] |
 //! | graph | `graph`, `node_reader`, `operators` | names resolved, attributes parsed, unsupported parts refused |
-//! | order | `order` | the trainable [`Parameter`]s in canonical order, and the digest: a [`Model`] |
+//! | order | `order`, `personal` | the trainable [`Parameter`]s in canonical order, and the digest: a [`Model`] |
 //! | lower | `lower`, `operators`, `plan` | a plan of kernels for one input shape, every size checked |
-//! | train | `train`, `kernel`, `fused`, `loss` | losses and gradients: [`Trainer`] |
+//! | train | `train`, `descent`, `batch`, `kernel`, `fused`, `loss`, `quantiles` | losses and gradients: [`Trainer`] |
 //! | infer | `infer`, `export` | predictions with weights that can be swapped: [`Predictor`] |
 //!
 //! One gradient step and one prediction of a shipped model:
@@ -34,6 +34,8 @@
 //! # Ok::<(), evenhand_models::ModelError>(())
 //! ```
 
+mod batch;
+mod descent;
 mod engine;
 mod error;
 mod export;
@@ -51,8 +53,10 @@ mod model;
 mod node_reader;
 mod operators;
 mod order;
+mod personal;
 mod plan;
 mod proto;
+mod quantiles;
 mod seed;
 #[cfg(feature = "shipped")]
 pub mod shipped;
@@ -68,6 +72,8 @@ pub mod backend {
     pub type NdArray = burn_ndarray::NdArray;
 }
 
+pub use batch::Batch;
+pub use descent::Sgd;
 pub use engine::Engine;
 pub use error::{GraphError, GraphNodeError, ModelError, TensorError};
 pub use infer::Predictor;
@@ -75,5 +81,7 @@ pub use limits::ModelLimits;
 pub use loss::{Loss, Targets};
 pub use model::{LoadOptions, Model};
 pub use order::Parameter;
+pub use personal::PERSONAL;
+pub use quantiles::QUANTILES;
 pub use seed::SEED;
-pub use train::{Batch, BatchEvaluation, DefaultBackend, Gradient, Sgd, Trainer};
+pub use train::{BatchEvaluation, DefaultBackend, Gradient, Trainer};

@@ -1,6 +1,9 @@
 //! Losses and their gradients with respect to the output. Every loss is a mean, as in PyTorch.
 
+use std::borrow::Cow;
+
 use crate::error::{ModelError, Result};
+use crate::quantiles;
 
 /// The function that training minimises.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,6 +16,15 @@ pub enum Loss {
     Nll,
     /// Squared error up to 1, absolute beyond, over all elements.
     Huber,
+    /// Pinball loss of the quantile that each output column forecasts, over all elements.
+    ///
+    /// The levels are those of [`Model::quantiles`](crate::Model::quantiles).
+    ///
+    /// # Formula
+    ///
+    /// For the level q, the target y and the output ŷ: max(q·(y − ŷ), (q − 1)·(y − ŷ)). Its slope in ŷ is −q below the
+    /// target and 1 − q above it; at the kink, ŷ = y, the subgradient 0 is taken.
+    Pinball,
 }
 
 impl std::str::FromStr for Loss {
@@ -24,6 +36,7 @@ impl std::str::FromStr for Loss {
             "cross-entropy" => Ok(Loss::CrossEntropy),
             "nll" => Ok(Loss::Nll),
             "huber" => Ok(Loss::Huber),
+            "pinball" => Ok(Loss::Pinball),
             other => Err(ModelError::Loss(other.to_owned())),
         }
     }
@@ -36,6 +49,7 @@ impl std::fmt::Display for Loss {
             Loss::CrossEntropy => "cross-entropy",
             Loss::Nll => "nll",
             Loss::Huber => "huber",
+            Loss::Pinball => "pinball",
         })
     }
 }
@@ -43,11 +57,11 @@ impl std::fmt::Display for Loss {
 /// The targets that the output is compared with.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Targets {
-    /// A value for every element of the output; for `mse` and `huber`.
+    /// A value for every element of the output; for `mse`, `huber` and `pinball`.
     Values(Vec<f32>),
     /// A class for every sample of an output `[batch, classes]`; for `cross-entropy` and `nll`.
     Classes(Vec<u32>),
-    /// A value for one chosen column of every sample, as in Q-learning; for `mse` and `huber`.
+    /// A value for one chosen column of every sample, as in Q-learning; for `mse`, `huber` and `pinball`.
     Chosen {
         /// The column of each sample.
         columns: Vec<u32>,
@@ -79,35 +93,57 @@ pub(crate) struct OutputLoss {
     pub(crate) accuracy: Option<f32>,
 }
 
-/// The loss of an output against its targets.
+/// The loss of an output against its targets; `quantiles` are the levels of the output's columns, if they are named.
 pub(crate) fn output_loss(
     loss: Loss,
+    quantiles: Option<&[f32]>,
     output: &[f32],
     shape: &[usize],
     targets: &Targets,
 ) -> Result<OutputLoss> {
     let fail = |why: String| Err(ModelError::Targets { output: shape.to_vec(), why });
+    let levels = match loss {
+        Loss::Pinball => levels(quantiles, shape)?,
+        _ => Cow::Borrowed(&[][..]),
+    };
     match (loss, targets) {
-        (Loss::Mse | Loss::Huber, Targets::Values(values)) => {
+        (Loss::Mse | Loss::Huber | Loss::Pinball, Targets::Values(values)) => {
             if values.len() != output.len() {
                 return fail(format!("{} values for {} elements", values.len(), output.len()));
             }
-            Ok(regression(loss, output, values.iter().copied().enumerate(), values.len()))
+            Ok(regression(loss, &levels, output, values.iter().copied().enumerate(), values.len()))
         }
-        (Loss::Mse | Loss::Huber, Targets::Chosen { columns, values }) => {
+        (Loss::Mse | Loss::Huber | Loss::Pinball, Targets::Chosen { columns, values }) => {
             let (batch, width) = rows(shape, columns)?;
             if values.len() != batch {
                 return fail(format!("{} values for {batch} samples", values.len()));
             }
             let places = columns.iter().enumerate().map(|(row, &column)| row * width + column as usize);
-            Ok(regression(loss, output, places.zip(values.iter().copied()), batch))
+            Ok(regression(loss, &levels, output, places.zip(values.iter().copied()), batch))
         }
         (Loss::CrossEntropy | Loss::Nll, Targets::Classes(classes)) => {
             let (_, width) = rows(shape, classes)?;
             Ok(classification(loss, output, width, classes))
         }
-        (Loss::Mse | Loss::Huber, _) => fail(format!("{loss} needs values, or values of chosen columns")),
+        (Loss::Mse | Loss::Huber | Loss::Pinball, _) => {
+            fail(format!("{loss} needs values, or values of chosen columns"))
+        }
         (Loss::CrossEntropy | Loss::Nll, _) => fail(format!("{loss} needs classes")),
+    }
+}
+
+/// The quantile level of each column of an output, whose last dimension counts the columns.
+fn levels<'a>(quantiles: Option<&'a [f32]>, shape: &[usize]) -> Result<Cow<'a, [f32]>> {
+    let fail = |why: String| Err(ModelError::Targets { output: shape.to_vec(), why });
+    let &[_, .., width] = shape else {
+        return fail("pinball needs an output [batch, quantiles]".to_owned());
+    };
+    match quantiles {
+        None => Ok(quantiles::evenly(width).into()),
+        Some(levels) if levels.len() == width => Ok(levels.into()),
+        Some(levels) => {
+            fail(format!("{} names {} levels for {width} columns", quantiles::QUANTILES, levels.len()))
+        }
     }
 }
 
@@ -126,8 +162,10 @@ fn rows(shape: &[usize], columns: &[u32]) -> Result<(usize, usize)> {
     }
 }
 
+/// `levels` are those of the output's columns for the pinball loss.
 fn regression(
     loss: Loss,
+    levels: &[f32],
     output: &[f32],
     targets: impl Iterator<Item = (usize, f32)>,
     count: usize,
@@ -139,6 +177,15 @@ fn regression(
         let (value, slope) = match loss {
             Loss::Huber if error.abs() > 1.0 => (error.abs() - 0.5, error.signum()),
             Loss::Huber => (0.5 * error * error, error),
+            Loss::Pinball => {
+                let level = levels[place % levels.len()];
+                let slope = match error {
+                    error if error > 0.0 => 1.0 - level,
+                    error if error < 0.0 => -level,
+                    _ => 0.0,
+                };
+                (slope * error, slope)
+            }
             _ => (error * error, 2.0 * error),
         };
         sum += f64::from(value);

@@ -9,16 +9,17 @@ use crate::error::{ModelError, Result};
 use crate::graph::{InputDim, ModelGraph};
 use crate::limits::ModelLimits;
 use crate::lower;
-use crate::order::{self, Parameter};
+use crate::order::{self, ChosenParameters, Parameter, ParameterVector};
+use crate::personal::ModelPart;
 use crate::plan::ExecutionPlan;
-use crate::{export, fixed_inputs, proto, seed};
+use crate::{export, fixed_inputs, personal, proto, quantiles, seed};
 
 /// Options of loading a file.
 #[derive(Debug, Clone, Default)]
 pub struct LoadOptions {
     /// Limits on the resources the file may use.
     pub limits: ModelLimits,
-    /// The parameters to train, by name; all of them if none are listed.
+    /// The parameters to train, by name; all of them if none are listed. Personal ones stay personal.
     pub trainable: Option<Vec<String>>,
 }
 
@@ -34,12 +35,13 @@ pub(crate) struct ModelInner {
     /// The file without the weights of the parameters.
     pub(crate) stripped: pb::ModelProto,
     pub(crate) limits: ModelLimits,
-    parameters: Vec<Parameter>,
-    weights: Vec<f32>,
+    shared: ParameterVector,
+    personal: ParameterVector,
     digest: [u8; 32],
     metadata: BTreeMap<String, String>,
     input_shape: Vec<Option<usize>>,
     output_shape: Vec<Option<usize>>,
+    quantiles: Option<Vec<f32>>,
 }
 
 impl Model {
@@ -50,40 +52,58 @@ impl Model {
         seed::materialise(&mut file, limits)?;
         fixed_inputs::separate(&mut file);
         let mut graph = ModelGraph::build(&file, limits)?;
-        let (parameters, weights) = order::choose(&mut graph, options.trainable.as_deref())?;
-        export::strip(&mut file, &parameters);
-        let digest = order::digest(&file, &parameters);
-        let metadata =
+        let metadata: BTreeMap<String, String> =
             file.metadata_props.iter().map(|entry| (entry.key.clone(), entry.value.clone())).collect();
+        let ChosenParameters { shared, personal } =
+            order::choose(&mut graph, options.trainable.as_deref(), &personal::names(&metadata))?;
+        export::strip(&mut file, shared.parameters.iter().chain(&personal.parameters));
+        let digest = order::digest(&file, &shared.parameters, &personal.parameters);
         let input_shape: Vec<Option<usize>> = graph.inputs[0].dims.iter().map(InputDim::size).collect();
         let mut inner = ModelInner {
             output_shape: declared(&file),
             graph,
             stripped: file,
             limits: limits.clone(),
-            parameters,
-            weights,
+            shared,
+            personal,
             digest,
             metadata,
             input_shape,
+            quantiles: None,
         };
         inner.probe()?;
+        inner.quantiles = quantiles::read(&inner.metadata, inner.output_shape.last().copied().flatten())?;
         Ok(Model { inner: Arc::new(inner) })
     }
 
-    /// Number of trainable values.
+    /// Number of trainable values that are shared: the length of weights, gradients and updates.
     pub fn dim(&self) -> usize {
-        self.inner.weights.len()
+        self.inner.shared.initial.len()
     }
 
-    /// The trainable tensors in canonical order.
+    /// The shared trainable tensors in canonical order.
     pub fn parameters(&self) -> &[Parameter] {
-        &self.inner.parameters
+        &self.inner.shared.parameters
     }
 
-    /// The weights in the file, as one flat vector in canonical order.
+    /// The shared weights in the file, as one flat vector in canonical order.
     pub fn initial_weights(&self) -> Vec<f32> {
-        self.inner.weights.clone()
+        self.inner.shared.initial.clone()
+    }
+
+    /// Number of personal values; see [`PERSONAL`](crate::PERSONAL).
+    pub fn personal_dim(&self) -> usize {
+        self.inner.personal.initial.len()
+    }
+
+    /// The personal tensors in canonical order, with their offsets in the vector of personal weights.
+    pub fn personal_parameters(&self) -> &[Parameter] {
+        &self.inner.personal.parameters
+    }
+
+    /// The personal weights in the file, as one flat vector in canonical order.
+    pub fn initial_personal(&self) -> Vec<f32> {
+        self.inner.personal.initial.clone()
     }
 
     /// The digest of the graph and the parameters: two sides may exchange weights if theirs are equal.
@@ -101,28 +121,56 @@ impl Model {
         &self.inner.output_shape
     }
 
+    /// The quantile level of each output column, as the metadata [`QUANTILES`](crate::QUANTILES) name them.
+    ///
+    /// Without names the pinball loss takes levels that divide (0, 1) evenly.
+    pub fn quantiles(&self) -> Option<&[f32]> {
+        self.inner.quantiles.as_deref()
+    }
+
     /// The metadata of the file.
     pub fn metadata(&self) -> &BTreeMap<String, String> {
         &self.inner.metadata
     }
 
-    /// A valid ONNX file with these weights; `metadata` is added to the file's.
+    /// A valid ONNX file with these shared weights; `metadata` is added to the file's. Personal weights are the initial ones.
     pub fn export(&self, weights: &[f32], metadata: &[(&str, &str)]) -> Result<Vec<u8>> {
         self.inner.check_weights(weights)?;
-        Ok(export::write(&self.inner.stripped, &self.inner.parameters, weights, metadata))
+        let values = self.inner.bind(weights, &self.inner.personal.initial);
+        Ok(export::write(&self.inner.stripped, values, metadata))
     }
 }
 
 impl ModelInner {
-    pub(crate) fn parameters(&self) -> &[Parameter] {
-        &self.parameters
+    /// All parameters in the order of the plan: the shared ones, then the personal ones.
+    pub(crate) fn parameters(&self) -> impl Iterator<Item = &Parameter> {
+        self.shared.parameters.iter().chain(&self.personal.parameters)
+    }
+
+    /// All parameters in the order of the plan with their values.
+    pub(crate) fn bind<'a>(
+        &'a self,
+        weights: &'a [f32],
+        personal: &'a [f32],
+    ) -> impl Iterator<Item = (&'a Parameter, &'a [f32])> {
+        self.part(ModelPart::Shared).split(weights).chain(self.part(ModelPart::Personal).split(personal))
+    }
+
+    pub(crate) fn part(&self, part: ModelPart) -> &ParameterVector {
+        match part {
+            ModelPart::Shared => &self.shared,
+            ModelPart::Personal => &self.personal,
+        }
     }
 
     pub(crate) fn check_weights(&self, weights: &[f32]) -> Result<()> {
-        match weights.len() == self.weights.len() {
-            true => Ok(()),
-            false => Err(ModelError::Weights { found: weights.len(), expected: self.weights.len() }),
-        }
+        let (found, expected) = (weights.len(), self.shared.initial.len());
+        if found == expected { Ok(()) } else { Err(ModelError::Weights { found, expected }) }
+    }
+
+    pub(crate) fn check_personal(&self, personal: &[f32]) -> Result<()> {
+        let (found, expected) = (personal.len(), self.personal.initial.len());
+        if found == expected { Ok(()) } else { Err(ModelError::PersonalWeights { found, expected }) }
     }
 
     /// Shapes of all inputs, given the first one's. Other inputs take the sizes of the dimensions they share by name.

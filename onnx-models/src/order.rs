@@ -41,10 +41,13 @@ impl Parameter {
 ///
 /// The canonical order is that of first use, node by node and input by input: it depends on the graph alone, not on how
 /// an exporter sorted its initializers.
+///
+/// The parameters named `personal` form a second vector. In the graph they come after the others.
 pub(crate) fn choose(
     graph: &mut ModelGraph,
     listed: Option<&[String]>,
-) -> Result<(Vec<Parameter>, Vec<f32>)> {
+    personal: &[String],
+) -> Result<ChosenParameters> {
     let needed = graph.needed(&graph.outputs[..1]);
     let mut uses: Vec<TensorUse> = sources_of_statistics(graph, &needed)
         .into_iter()
@@ -64,17 +67,57 @@ pub(crate) fn choose(
             }
         }
     }
-    let chosen = match listed {
+    let mut chosen: Vec<ValueId> = match listed {
         None => {
             let states = initial_states(graph);
             let weight = |&value: &ValueId| {
                 let tensor = float(graph, value).filter(|tensor| !tensor.shape.is_empty());
                 !uses[value].fixed && tensor.is_some_and(|tensor| !(states[value] && zero(tensor)))
             };
-            order.into_iter().filter(weight).collect()
+            order.iter().copied().filter(weight).collect()
         }
         Some(listed) => by_name(graph, &order, &uses, listed)?,
     };
+    let kept = by_name(graph, &order, &uses, personal).map_err(|error| match error {
+        ModelError::Trainable { name, why, available } => ModelError::Personal { name, why, available },
+        other => other,
+    })?;
+    chosen.retain(|value| !kept.contains(value));
+    if let (true, Some(name)) = (chosen.is_empty(), personal.first()) {
+        let why = "no other parameter is left to share";
+        return Err(ModelError::Personal { name: name.clone(), why, available: names(graph, &order) });
+    }
+    let shared = take(graph, chosen)?;
+    if shared.parameters.is_empty() {
+        return Err(ModelError::Graph(GraphError::NoParameters));
+    }
+    Ok(ChosenParameters { shared, personal: take(graph, kept)? })
+}
+
+/// The trainable tensors of a model.
+pub(crate) struct ChosenParameters {
+    pub(crate) shared: ParameterVector,
+    pub(crate) personal: ParameterVector,
+}
+
+/// Tensors in canonical order, and their values in one flat vector.
+#[derive(Debug)]
+pub(crate) struct ParameterVector {
+    pub(crate) parameters: Vec<Parameter>,
+    pub(crate) initial: Vec<f32>,
+}
+
+impl ParameterVector {
+    /// Each tensor with its part of a flat vector of this length.
+    pub(crate) fn split<'a>(&'a self, values: &'a [f32]) -> impl Iterator<Item = (&'a Parameter, &'a [f32])> {
+        self.parameters
+            .iter()
+            .map(|parameter| (parameter, &values[parameter.offset..parameter.offset + parameter.len()]))
+    }
+}
+
+/// Moves these tensors out of the graph's constants.
+fn take(graph: &mut ModelGraph, chosen: Vec<ValueId>) -> Result<ParameterVector> {
     let mut parameters = Vec::new();
     let mut weights = Vec::new();
     for value in chosen {
@@ -94,10 +137,7 @@ pub(crate) fn choose(
         graph.parameters.push(TrainableValue { value, shape });
         weights.extend(data);
     }
-    if parameters.is_empty() {
-        return Err(ModelError::Graph(GraphError::NoParameters));
-    }
-    Ok((parameters, weights))
+    Ok(ParameterVector { parameters, initial: weights })
 }
 
 /// The uses of a tensor.
@@ -157,13 +197,17 @@ fn float(graph: &ModelGraph, value: ValueId) -> Option<&FileTensor> {
     }
 }
 
+fn names(graph: &ModelGraph, values: &[ValueId]) -> String {
+    values.iter().map(|&value| graph.values[value].as_str()).collect::<Vec<_>>().join(", ")
+}
+
 fn by_name(
     graph: &ModelGraph,
     order: &[ValueId],
     uses: &[TensorUse],
     listed: &[String],
 ) -> Result<Vec<ValueId>> {
-    let available = || order.iter().map(|&v| graph.values[v].as_str()).collect::<Vec<_>>().join(", ");
+    let available = || names(graph, order);
     for name in listed {
         let refuse = |why| Err(ModelError::Trainable { name: name.clone(), why, available: available() });
         let Some(value) = graph.values.iter().position(|v| v == name) else {
@@ -187,7 +231,9 @@ fn by_name(
 ///
 /// `stripped` is the file without weights. Metadata, documentation and the names of nodes do not count either, so
 /// exporting trained weights keeps the digest.
-pub(crate) fn digest(stripped: &pb::ModelProto, parameters: &[Parameter]) -> [u8; 32] {
+///
+/// Which parameters are personal counts, since the others alone are exchanged.
+pub(crate) fn digest(stripped: &pb::ModelProto, shared: &[Parameter], personal: &[Parameter]) -> [u8; 32] {
     let mut graph = stripped.graph.clone().unwrap_or_default();
     graph.name.clear();
     graph.doc_string.clear();
@@ -209,8 +255,11 @@ pub(crate) fn digest(stripped: &pb::ModelProto, parameters: &[Parameter]) -> [u8
     let mut hash = Sha256::new();
     hash.update(b"evenhand graph 1");
     hash.update(canonical.encode_to_vec());
-    for Parameter { name, shape, offset } in parameters {
+    for Parameter { name, shape, offset } in shared {
         hash.update(format!("{name:?} {shape:?} {offset};"));
+    }
+    for Parameter { name, shape, offset } in personal {
+        hash.update(format!("personal {name:?} {shape:?} {offset};"));
     }
     hash.finalize().into()
 }

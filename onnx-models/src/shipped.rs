@@ -22,6 +22,7 @@ macro_rules! shipped {
 
 shipped! {
     ELECTRICITY_RNN "electricity-rnn",
+    LOAD_QUANTILES "load-quantiles",
     ELECTRICITY_MLP "electricity-mlp",
     HFT_MLP "hft-mlp",
     MNIST_CNN "mnist-cnn",

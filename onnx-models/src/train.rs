@@ -9,11 +9,13 @@ use burn_backend::{AutodiffBackend, Backend};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 
+use crate::batch::Batch;
 use crate::engine::Engine;
-use crate::error::{ModelError, Result};
+use crate::error::Result;
 use crate::kernel::execute::{execute, tensor, values};
-use crate::loss::{Loss, Targets, output_loss};
+use crate::loss::{Loss, output_loss};
 use crate::model::Model;
+use crate::personal::ModelPart;
 use crate::plan::ExecutionPlan;
 
 #[cfg(feature = "flex")]
@@ -26,23 +28,12 @@ compile_error!("choose a backend: feature `flex` (default) or `ndarray`");
 /// The backend that this build trains on.
 pub type DefaultBackend = SelectedBackend;
 
-/// Samples with their targets.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Batch {
-    /// All inputs, in row-major order.
-    pub inputs: Vec<f32>,
-    /// Their shape; the first dimension counts the samples.
-    pub shape: Vec<usize>,
-    /// The targets the output is compared with.
-    pub targets: Targets,
-}
-
 /// A loss and an update.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Gradient {
     /// Mean loss.
     pub loss: f32,
-    /// One value for each parameter, in canonical order: the gradient, or θ_old − θ_new after local epochs.
+    /// One value for each parameter, shared or personal, in canonical order: the gradient, or θ_old − θ_new after epochs.
     pub gradient: Vec<f32>,
 }
 
@@ -55,25 +46,35 @@ pub struct BatchEvaluation {
     pub accuracy: Option<f32>,
 }
 
-/// Stochastic gradient descent on one node.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Sgd {
-    /// Passes over the batch.
-    pub epochs: u32,
-    /// Step size.
-    pub learning_rate: f32,
-    /// Share of the previous step that is added, as in PyTorch: v ← momentum·v + gradient; θ ← θ − learning_rate·v.
-    pub momentum: f32,
-    /// Samples in one step, taken in order; the whole batch if none is given.
-    pub batch_size: Option<usize>,
-}
-
 /// Plans cached, one for each of the latest input shapes.
 const PLANS_MAX: usize = 8;
 
 /// Losses and gradients of a model, with a cache of plans by input shape.
+///
+/// Weights and gradients are those of the shared parameters, while the personal ones (see [`PERSONAL`](crate::PERSONAL))
+/// are held at the file's values, or at those that were set last; and the other way round in
+/// [`personal_gradient`](Self::personal_gradient) and [`personal_epochs`](Self::personal_epochs).
+///
+/// ```
+/// use evenhand_models::{Batch, LoadOptions, Loss, Model, Sgd, Targets, Trainer, shipped};
+///
+/// let model = Model::load(shipped::LOAD_QUANTILES, &LoadOptions::default())?;
+/// let (weights, mut personal) = (model.initial_weights(), model.initial_personal());
+/// let batch = Batch { inputs: vec![0.5; 41], shape: vec![1, 41], targets: Targets::Values(vec![0.1, 0.2, 0.4]) };
+/// let mut trainer = Trainer::new(&model);
+/// assert_eq!(trainer.gradient(&weights, &batch, Loss::Pinball)?.gradient.len(), model.dim());
+///
+/// let sgd = Sgd { epochs: 5, learning_rate: 0.01, momentum: 0.0, batch_size: None };
+/// let step = trainer.personal_epochs(&weights, &batch, Loss::Pinball, &sgd)?.gradient;
+/// personal.iter_mut().zip(&step).for_each(|(weight, step)| *weight -= step);
+/// let before = trainer.evaluate(&weights, &batch, Loss::Pinball)?.loss;
+/// trainer.set_personal(&personal)?;
+/// assert!(trainer.evaluate(&weights, &batch, Loss::Pinball)?.loss < before);
+/// # Ok::<(), evenhand_models::ModelError>(())
+/// ```
 pub struct Trainer<B: Engine = DefaultBackend> {
     model: Model,
+    pub(crate) personal: Arc<[f32]>,
     device: Device<B>,
     plans: Vec<Arc<PreparedPlan<B>>>,
     dropout: ChaCha8Rng,
@@ -97,6 +98,7 @@ impl<B: Engine> Trainer<B> {
     pub fn on(model: &Model, seed: u64) -> Self {
         Trainer {
             model: model.clone(),
+            personal: model.initial_personal().into(),
             device: Device::<B>::default(),
             plans: vec![],
             dropout: ChaCha8Rng::seed_from_u64(seed),
@@ -113,12 +115,55 @@ impl<B: Engine> Trainer<B> {
         &self.model
     }
 
-    /// Mean loss over the batch and its gradient at these weights.
+    /// Sets the personal weights that all later calls start from; after an error the previous ones stay.
+    pub fn set_personal(&mut self, personal: &[f32]) -> Result<()> {
+        self.model.inner.check_personal(personal)?;
+        self.personal = personal.into();
+        Ok(())
+    }
+
+    /// Mean loss over the batch and its gradient at these weights, personal weights held fixed.
     pub fn gradient(&mut self, weights: &[f32], batch: &Batch, loss: Loss) -> Result<Gradient> {
+        let personal = Arc::clone(&self.personal);
+        self.gradient_of(ModelPart::Shared, weights, &personal, batch, loss)
+    }
+
+    /// Mean loss over the batch and its gradient in the personal weights, these shared ones held fixed.
+    pub fn personal_gradient(&mut self, weights: &[f32], batch: &Batch, loss: Loss) -> Result<Gradient> {
+        let personal = Arc::clone(&self.personal);
+        self.gradient_of(ModelPart::Personal, weights, &personal, batch, loss)
+    }
+
+    pub(crate) fn gradient_of(
+        &mut self,
+        part: ModelPart,
+        weights: &[f32],
+        personal: &[f32],
+        batch: &Batch,
+        loss: Loss,
+    ) -> Result<Gradient> {
         let prepared = self.prepare(weights, &batch.inputs, &batch.shape)?;
+        let trained = self.model.inner.part(part);
+        if trained.parameters.is_empty() {
+            let loss = self.evaluate(weights, batch, loss)?.loss;
+            return Ok(Gradient { loss, gradient: vec![] });
+        }
+        let first = match part {
+            ModelPart::Shared => 0,
+            ModelPart::Personal => self.model.parameters().len(),
+        };
+        let range = first..first + trained.parameters.len();
         let parameters: Vec<_> = self
-            .parameters(weights)
-            .map(|tensor| Autodiff::<B>::float_set_require_grad(Autodiff::<B>::from_inner(tensor), true))
+            .parameters(weights, personal)
+            .enumerate()
+            .map(|(index, tensor)| {
+                let tensor = Autodiff::<B>::from_inner(tensor);
+                if range.contains(&index) {
+                    Autodiff::<B>::float_set_require_grad(tensor, true)
+                } else {
+                    tensor
+                }
+            })
             .collect();
         let inputs =
             self.inputs(&prepared.plan, &batch.inputs).into_iter().map(Autodiff::<B>::from_inner).collect();
@@ -135,14 +180,15 @@ impl<B: Engine> Trainer<B> {
 
         let shape = &prepared.plan.outputs[0].1;
         let found = values::<B>(Autodiff::<B>::inner(output.clone()));
-        let measured = output_loss(loss, &found, shape, &batch.targets)?;
+        let measured = output_loss(loss, self.model.quantiles(), &found, shape, &batch.targets)?;
         // The sum of output ⊙ ∂loss/∂output has the loss's gradient, whatever the loss.
         let slopes = Autodiff::<B>::from_inner(tensor::<B>(measured.gradient, shape, &self.device));
         let root = Autodiff::<B>::float_sum(Autodiff::<B>::float_mul(output, slopes));
         let mut gradients = Autodiff::<B>::backward(root);
 
-        let mut gradient = Vec::with_capacity(weights.len());
-        for (leaf, parameter) in parameters.iter().zip(self.model.parameters()) {
+        let trained = self.model.inner.part(part);
+        let mut gradient = Vec::with_capacity(trained.initial.len());
+        for (leaf, parameter) in parameters[range].iter().zip(&trained.parameters) {
             match Autodiff::<B>::grad_remove(leaf, &mut gradients) {
                 Some(found) => gradient.extend(values::<B>(found)),
                 None => gradient.resize(gradient.len() + parameter.len(), 0.0),
@@ -151,68 +197,10 @@ impl<B: Engine> Trainer<B> {
         Ok(Gradient { loss: measured.loss, gradient })
     }
 
-    /// θ_old − θ_new after some epochs of gradient descent; the loss is the mean over the last epoch.
-    pub fn local_epochs(
-        &mut self,
-        weights: &[f32],
-        batch: &Batch,
-        loss: Loss,
-        sgd: &Sgd,
-    ) -> Result<Gradient> {
-        let done = self.local_epochs_until(weights, batch, loss, sgd, || false)?;
-        Ok(done.expect("training is never cancelled"))
-    }
-
-    /// As [`local_epochs`](Self::local_epochs), without a result if `is_cancelled` before a step.
-    pub fn local_epochs_until(
-        &mut self,
-        weights: &[f32],
-        batch: &Batch,
-        loss: Loss,
-        sgd: &Sgd,
-        mut is_cancelled: impl FnMut() -> bool,
-    ) -> Result<Option<Gradient>> {
-        let setting = |name, value, why| Err(ModelError::Setting { name, value, why });
-        let samples = batch.shape.first().copied().unwrap_or(0);
-        let size = sgd.batch_size.unwrap_or(samples);
-        if sgd.epochs == 0 {
-            return setting("epochs", 0.0, "at least one");
-        }
-        if size == 0 {
-            return setting("batch_size", 0.0, "at least one sample");
-        }
-        if !sgd.learning_rate.is_finite() || sgd.learning_rate <= 0.0 {
-            return setting("learning_rate", sgd.learning_rate.into(), "positive and finite");
-        }
-        if !(0.0..1.0).contains(&sgd.momentum) {
-            return setting("momentum", sgd.momentum.into(), "at least 0, below 1");
-        }
-        let pieces = batch.split(size)?;
-        let mut now = weights.to_vec();
-        let mut velocity = vec![0.0f32; weights.len()];
-        let mut mean = 0.0;
-        for _ in 0..sgd.epochs {
-            mean = 0.0;
-            for piece in &pieces {
-                if is_cancelled() {
-                    return Ok(None);
-                }
-                let step = self.gradient(&now, piece, loss)?;
-                mean += f64::from(step.loss) * piece.shape[0] as f64 / samples as f64;
-                for ((w, v), g) in now.iter_mut().zip(&mut velocity).zip(&step.gradient) {
-                    *v = sgd.momentum * *v + g;
-                    *w -= sgd.learning_rate * *v;
-                }
-            }
-        }
-        let gradient = weights.iter().zip(&now).map(|(old, new)| old - new).collect();
-        Ok(Some(Gradient { loss: mean as f32, gradient }))
-    }
-
     /// Loss and accuracy at these weights, without a gradient.
     pub fn evaluate(&mut self, weights: &[f32], batch: &Batch, loss: Loss) -> Result<BatchEvaluation> {
         let (output, shape) = self.forward(weights, &batch.inputs, &batch.shape)?;
-        let measured = output_loss(loss, &output, &shape, &batch.targets)?;
+        let measured = output_loss(loss, self.model.quantiles(), &output, &shape, &batch.targets)?;
         Ok(BatchEvaluation { loss: measured.loss, accuracy: measured.accuracy })
     }
 
@@ -224,7 +212,7 @@ impl<B: Engine> Trainer<B> {
         shape: &[usize],
     ) -> Result<(Vec<f32>, Vec<usize>)> {
         let prepared = self.prepare(weights, inputs, shape)?;
-        let parameters: Vec<_> = self.parameters(weights).collect();
+        let parameters: Vec<_> = self.parameters(weights, &self.personal).collect();
         let inputs = self.inputs(&prepared.plan, inputs);
         let mut outputs =
             execute::<B>(&prepared.plan, inputs, &parameters, &prepared.constants, None, B::run);
@@ -248,11 +236,14 @@ impl<B: Engine> Trainer<B> {
         Ok(prepared)
     }
 
-    fn parameters(&self, weights: &[f32]) -> impl Iterator<Item = FloatTensor<B>> {
-        self.model.parameters().iter().map(|parameter| {
-            let values = &weights[parameter.offset..parameter.offset + parameter.len()];
-            tensor::<B>(values.to_vec(), &parameter.shape, &self.device)
-        })
+    /// The tensors of all parameters, in the order of the plan.
+    fn parameters<'a>(
+        &'a self,
+        weights: &'a [f32],
+        personal: &'a [f32],
+    ) -> impl Iterator<Item = FloatTensor<B>> {
+        let values = self.model.inner.bind(weights, personal);
+        values.map(|(parameter, values)| tensor::<B>(values.to_vec(), &parameter.shape, &self.device))
     }
 
     /// The first input as given, the others zero: initial states.
@@ -262,53 +253,5 @@ impl<B: Engine> Trainer<B> {
             _ => tensor::<B>(vec![0.0; shape.iter().product()], shape, &self.device),
         };
         plan.inputs.iter().enumerate().map(input).collect()
-    }
-}
-
-impl Batch {
-    /// Number of samples.
-    pub fn samples(&self) -> usize {
-        self.shape.first().copied().unwrap_or(0)
-    }
-
-    /// Pieces of at most `size` samples, in order.
-    fn split(&self, size: usize) -> Result<Vec<Batch>> {
-        let samples = self.samples();
-        let fail = |why: &str| {
-            Err(ModelError::Targets {
-                output: self.shape.clone(),
-                why: format!("{why} cannot be split by sample"),
-            })
-        };
-        if samples == 0 || !self.inputs.len().is_multiple_of(samples) {
-            return fail("inputs");
-        }
-        if !self.targets.len().is_multiple_of(samples) {
-            return fail("targets");
-        }
-        if size >= samples {
-            return Ok(vec![self.clone()]);
-        }
-        let width = self.inputs.len() / samples;
-        let each = self.targets.len() / samples;
-        let piece = |start: usize| {
-            let end = (start + size).min(samples);
-            let mut shape = self.shape.clone();
-            shape[0] = end - start;
-            let range = start * each..end * each;
-            Batch {
-                inputs: self.inputs[start * width..end * width].to_vec(),
-                shape,
-                targets: match &self.targets {
-                    Targets::Values(values) => Targets::Values(values[range].to_vec()),
-                    Targets::Classes(classes) => Targets::Classes(classes[range].to_vec()),
-                    Targets::Chosen { columns, values } => Targets::Chosen {
-                        columns: columns[range.clone()].to_vec(),
-                        values: values.get(range).unwrap_or_default().to_vec(),
-                    },
-                },
-            }
-        };
-        Ok((0..samples).step_by(size).map(piece).collect())
     }
 }

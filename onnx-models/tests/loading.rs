@@ -116,6 +116,7 @@ fn an_architecture_without_weights_draws_them_from_its_seed() {
 fn shipped_models_have_the_documented_sizes() {
     let sizes = [
         ("electricity-rnn", 1_921),
+        ("load-quantiles", 2_499),
         ("electricity-mlp", 57_201),
         ("hft-mlp", 27_011),
         ("mnist-cnn", 104_242),

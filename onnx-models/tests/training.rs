@@ -4,12 +4,15 @@
 mod support;
 
 use evenhand_models::{
-    Batch, Engine, LoadOptions, Loss, Model, ModelError, Predictor, Sgd, Targets, Trainer, shipped,
+    Batch, Engine, LoadOptions, Loss, Model, ModelError, Predictor, QUANTILES, Sgd, Targets, Trainer, shipped,
 };
 use support::{Attr, DeclaredDim, OnnxBuilder, load, on_every_backend, shipped_model, trainer, uniform};
 
 on_every_backend!(
     losses_are_pytorchs,
+    pinball_is_the_loss_of_quantiles,
+    pinball_gradients_are_those_of_finite_differences,
+    pinball_is_least_at_the_quantile,
     targets_that_do_not_fit_are_refused,
     weights_and_inputs_that_do_not_fit_are_refused,
     local_epochs_are_gradient_descent_with_momentum,
@@ -71,6 +74,101 @@ fn losses_are_pytorchs<B: Engine>() {
     assert_near(&slopes, &[0.25, 1.0]);
 }
 
+/// A model of one weight a column with these quantile levels.
+fn quantile_model(weights: &[f32], levels: &str) -> Result<Model, ModelError> {
+    let mut b = OnnxBuilder::new(17);
+    b.input("x", &[DeclaredDim::Free("batch"), DeclaredDim::Fixed(weights.len() as i64)]);
+    b.floats("w", &[weights.len()], weights).node("Mul", &["x", "w"], &["y"], &[]).output("y");
+    b.metadata(QUANTILES, levels);
+    Model::load(&b.bytes(), &LoadOptions::default())
+}
+
+/// By hand: outputs (1, 2, 3), targets (2, 2, 0), levels (0.1, 0.5, 0.9): below, at and above the target.
+fn pinball_is_the_loss_of_quantiles<B: Engine>() {
+    let model = quantile_model(&[1.0, 1.0, 1.0], "0.1, 0.5,0.9").unwrap();
+    assert_eq!(model.quantiles(), Some(&[0.1, 0.5, 0.9][..]));
+    let (x, shape) = ([1.0, 2.0, 3.0], [1, 3]);
+    let targets = Targets::Values(vec![2.0, 2.0, 0.0]);
+    let (loss, slopes) = gradient::<B>(&model, &x, &shape, targets.clone(), Loss::Pinball);
+    assert_near(&[loss], &[(0.1 + 0.0 + 0.3) / 3.0]);
+    assert_near(&slopes, &[-0.1 / 3.0, 0.0, 0.1 * 3.0 / 3.0]);
+    // Only the chosen column counts, with its level.
+    let chosen = Targets::Chosen { columns: vec![2], values: vec![0.0] };
+    let (loss, slopes) = gradient::<B>(&model, &x, &shape, chosen, Loss::Pinball);
+    assert_near(&[loss], &[0.3]);
+    assert_near(&slopes, &[0.0, 0.0, 0.3]);
+    // Levels that are not named divide (0, 1) evenly: a quarter, a half, three quarters.
+    let (loss, _) = gradient::<B>(&diagonal(&[1.0, 1.0, 1.0]), &x, &shape, targets, Loss::Pinball);
+    assert_near(&[loss], &[(0.25 + 0.0 + 0.75) / 3.0]);
+    let median = Targets::Values(vec![3.0]);
+    let (loss, _) = gradient::<B>(&diagonal(&[1.0]), &[1.0], &[1, 1], median, Loss::Pinball);
+    assert_near(&[loss], &[1.0]);
+}
+
+/// On the shipped model with moved weights; targets are at least 0.05 from the outputs, so no step crosses the kink.
+fn pinball_gradients_are_those_of_finite_differences<B: Engine>() {
+    let model = shipped_model("load-quantiles");
+    let mut seed = 41;
+    let weights: Vec<f32> = model.initial_weights().iter().map(|w| w + 0.1 * uniform(&mut seed)).collect();
+    let inputs: Vec<f32> = (0..4 * 41).map(|_| uniform(&mut seed)).collect();
+    let mut trainer = trainer::<B>(&model);
+    let (output, _) = trainer.forward(&weights, &inputs, &[4, 41]).unwrap();
+    let side = |value: &f32| {
+        let distance = uniform(&mut seed);
+        value + distance.signum() * (0.05 + distance.abs())
+    };
+    let targets = Targets::Values(output.iter().map(side).collect());
+    let batch = Batch { inputs, shape: vec![4, 41], targets };
+    let found = trainer.gradient(&weights, &batch, Loss::Pinball).unwrap().gradient;
+    let scale = found.iter().fold(0.0f32, |max, slope| max.max(slope.abs()));
+    assert!(scale > 0.01, "the gradient is nearly zero everywhere");
+    let mut loss = |index: usize, change: f32| {
+        let mut moved = weights.clone();
+        moved[index] += change;
+        trainer.evaluate(&moved, &batch, Loss::Pinball).unwrap().loss
+    };
+    for (index, slope) in found.iter().enumerate().step_by(7) {
+        // Relu bends too: differences on both sides, of which one is free of its kink.
+        let h = 0.004;
+        let (above, here, below) = (loss(index, h), loss(index, 0.0), loss(index, -h));
+        let error = ((above - here) / h - slope).abs().min(((here - below) / h - slope).abs());
+        assert!(error < 2e-3 * scale.max(0.1), "weight {index}: {slope}, off by {error}");
+    }
+}
+
+/// Gradient descent on a constant finds the empirical quantiles of 0, 1, …, 99.
+fn pinball_is_least_at_the_quantile<B: Engine>() {
+    let model = quantile_model(&[50.0, 50.0, 50.0], "0.1,0.5,0.9").unwrap();
+    let targets = (0..100).flat_map(|value| [value as f32; 3]).collect();
+    let batch = Batch { inputs: vec![1.0; 300], shape: vec![100, 3], targets: Targets::Values(targets) };
+    let sgd = Sgd { epochs: 300, learning_rate: 10.0, momentum: 0.0, batch_size: None };
+    let start = model.initial_weights();
+    let moved = trainer::<B>(&model).local_epochs(&start, &batch, Loss::Pinball, &sgd).unwrap().gradient;
+    for ((start, moved), expected) in start.iter().zip(&moved).zip([9.5, 49.5, 89.5]) {
+        assert!((start - moved - expected).abs() <= 1.0, "{} instead of {expected}", start - moved);
+    }
+}
+
+#[test]
+fn quantile_levels_that_do_not_fit_get_a_sentence() {
+    for (levels, why) in [
+        ("0.1,0.5", "2 levels for 3 output columns"),
+        ("0.1,half,0.9", "not a list of numbers"),
+        ("", "not a list of numbers"),
+        ("0,0.5,0.9", "0 is not between 0 and 1"),
+        ("0.1,0.5,NaN", "NaN is not between 0 and 1"),
+        ("0.1,0.9,0.5", "the levels do not ascend"),
+        ("0.1,0.5,0.5", "the levels do not ascend"),
+    ] {
+        let error = quantile_model(&[1.0; 3], levels).unwrap_err().to_string();
+        let expected = format!(
+            "metadata `evenhand.quantiles` = `{levels}`: {why}; name one level between 0 and 1 for each output column, \
+             ascending, as in `0.1,0.5,0.9`"
+        );
+        assert_eq!(error, expected);
+    }
+}
+
 fn targets_that_do_not_fit_are_refused<B: Engine>() {
     let model = diagonal(&[1.0, 1.0]);
     let refuse = |targets, loss| {
@@ -88,6 +186,10 @@ fn targets_that_do_not_fit_are_refused<B: Engine>() {
         "huber needs values, or values of chosen columns"
     );
     assert_eq!(refuse(Targets::Values(vec![0.0; 4]), Loss::Nll), "nll needs classes");
+    assert_eq!(
+        refuse(Targets::Classes(vec![0, 1]), Loss::Pinball),
+        "pinball needs values, or values of chosen columns"
+    );
     let few = Targets::Chosen { columns: vec![0, 1], values: vec![1.0] };
     assert_eq!(refuse(few, Loss::Mse), "1 values for 2 samples");
 }

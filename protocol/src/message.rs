@@ -180,6 +180,8 @@ pub enum LossKind {
     Nll,
     /// Huber with threshold 1.
     Huber,
+    /// Pinball at the quantile levels that the model's metadata name.
+    Pinball,
 }
 
 /// What an update is.

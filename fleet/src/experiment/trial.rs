@@ -164,6 +164,7 @@ fn loss(dataset: Dataset) -> Loss {
         LossKind::CrossEntropy => Loss::CrossEntropy,
         LossKind::Nll => Loss::Nll,
         LossKind::Huber => Loss::Huber,
+        LossKind::Pinball => Loss::Pinball,
     }
 }
 

@@ -133,6 +133,13 @@ impl OnnxBuilder {
         self
     }
 
+    pub fn metadata(&mut self, key: &str, value: &str) -> &mut Self {
+        self.file
+            .metadata_props
+            .push(pb::StringStringEntryProto { key: key.to_owned(), value: value.to_owned() });
+        self
+    }
+
     pub fn bytes(&self) -> Vec<u8> {
         self.file.encode_to_vec()
     }

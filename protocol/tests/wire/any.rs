@@ -63,7 +63,8 @@ fn status() -> impl Strategy<Value = Message> {
 }
 
 fn train() -> impl Strategy<Value = Order> {
-    let losses = vec![LossKind::Mse, LossKind::CrossEntropy, LossKind::Nll, LossKind::Huber];
+    let losses =
+        vec![LossKind::Mse, LossKind::CrossEntropy, LossKind::Nll, LossKind::Huber, LossKind::Pinball];
     let kind = prop_oneof![
         Just(UpdateKind::Gradient),
         Just(UpdateKind::Adam),

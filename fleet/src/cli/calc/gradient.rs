@@ -2,7 +2,7 @@
 //!
 //! `{"inputs": […flat…], "shape": […], "targets": […]}` becomes `{"loss": …, "parameters": …, "gradient_norm": …,
 //! "tensors": [{"name": …, "shape": […], "gradient": […flat…]}]}`. Targets are classes for `cross-entropy` and `nll`, and
-//! values for `mse` and `huber`.
+//! values for `mse`, `huber` and `pinball`.
 
 use std::io::{BufRead, Write};
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ pub(crate) struct GradientArgs {
     /// The ONNX file
     #[arg(long, value_name = "FILE")]
     pub model: PathBuf,
-    /// Loss that is minimised: mse, cross-entropy, nll or huber
+    /// Loss that is minimised: mse, cross-entropy, nll, huber or pinball
     #[arg(long, default_value = "mse")]
     pub loss: Loss,
 }
@@ -55,7 +55,9 @@ pub(super) fn run(args: &GradientArgs, stdin: impl BufRead, stdout: impl Write) 
     let model = Model::load(&file, &LoadOptions::default()).map_err(refused)?;
     let question: GradientQuestion = super::read(stdin)?;
     let targets = match loss {
-        Loss::Mse | Loss::Huber => Targets::Values(question.targets.iter().map(|&v| v as f32).collect()),
+        Loss::Mse | Loss::Huber | Loss::Pinball => {
+            Targets::Values(question.targets.iter().map(|&v| v as f32).collect())
+        }
         Loss::CrossEntropy | Loss::Nll => Targets::Classes(classes(&question.targets)?),
     };
     let batch = Batch { inputs: question.inputs, shape: question.shape, targets };
