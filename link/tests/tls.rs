@@ -71,7 +71,7 @@ async fn certificates_on_both_sides_are_accepted() {
 #[tokio::test]
 async fn a_broker_of_another_authority_is_not_trusted() {
     let broker = broker();
-    let (_outbox, mut events) = Link::connect(options(&broker, "stranger", Some("client"))).unwrap();
+    let (_publisher, mut events) = Link::connect(options(&broker, "stranger", Some("client"))).unwrap();
     let error = connection_error(&mut events).await;
     assert!(error.contains("certificate"), "{error}");
 }
@@ -79,7 +79,7 @@ async fn a_broker_of_another_authority_is_not_trusted() {
 #[tokio::test]
 async fn a_broker_that_requires_a_certificate_refuses_clients_without() {
     let broker = broker();
-    let (_outbox, mut events) = Link::connect(options(&broker, "ca", None)).unwrap();
+    let (_publisher, mut events) = Link::connect(options(&broker, "ca", None)).unwrap();
     let error = connection_error(&mut events).await;
     assert!(error.contains("certificate") || error.contains("alert"), "{error}");
 }

@@ -6,7 +6,8 @@ use evenhand_node::source::csv::{CsvConfig, CsvLine, CsvTable};
 use evenhand_node::source::json::JsonFields;
 use evenhand_node::source::modbus::{self, ModbusConfig, RegisterNumber, WordOrder};
 use evenhand_node::source::p1::{self, P1Config, Telegrams};
-use evenhand_node::source::time::TimeFormat;
+use evenhand_node::source::time::{TimeFormat, TimeReader};
+use evenhand_node::time_zone::LocalTimeZone;
 
 type FuzzCheck = fn(&[u8]);
 
@@ -64,7 +65,9 @@ pub(crate) fn json(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     for value in ["", "ENERGY.Power", "/a~1b/0", "value"] {
         for (time, format) in [("", TimeFormat::Iso), ("Time", TimeFormat::Iso), ("ts", TimeFormat::UnixS)] {
-            if let Some(reading) = JsonFields::new(value, time, format, 3600).reading(&text) {
+            if let Some(reading) =
+                JsonFields::new(value, time, TimeReader::new(format, LocalTimeZone::default())).reading(&text)
+            {
                 assert!(reading.value.is_finite());
             }
         }

@@ -6,6 +6,7 @@
 //! | [`source`], [`reading`] | sources of readings, one file each |
 //! | [`forecast`] | day-ahead forecasts: naive profile, rows for the model, mixture of experts, skill |
 //! | [`window`] | readings as samples: steps, normalisation, calendar |
+//! | [`time_zone`] | local time, by the database within the program |
 //! | [`model_cache`], [`prepared`] | models by digest, prepared once for training and forecasting |
 //! | [`shell`] | a driver over MQTT, with a state folder and a training pool |
 //! | [`inline`] | a driver on the caller's thread, for simulations |
@@ -84,4 +85,5 @@ pub mod prepared;
 pub mod reading;
 pub mod shell;
 pub mod source;
+pub mod time_zone;
 pub mod window;

@@ -11,7 +11,7 @@ pub enum ModelError {
     /// Something in the file or in a run exceeds [`ModelLimits`](crate::ModelLimits).
     #[error("{what} needs {found}, beyond the limit of {limit}; raise limits.{name} if the file is trusted")]
     Limit {
-        /// What was measured.
+        /// The measured quantity.
         what: String,
         /// The measured figure.
         found: u64,
@@ -64,7 +64,7 @@ pub enum ModelError {
         name: String,
         /// Why it is refused.
         why: &'static str,
-        /// What could be listed instead.
+        /// Names that could be listed instead.
         available: String,
     },
     /// A name in the list of personal parameters that cannot be one.
@@ -116,7 +116,7 @@ pub enum ModelError {
     Targets {
         /// The output's shape.
         output: Vec<usize>,
-        /// What is wrong.
+        /// The fault.
         why: String,
     },
     /// Quantile levels that are none, or not one for each output column.
@@ -165,7 +165,7 @@ pub enum GraphNodeError {
     AttributeValue {
         /// The attribute.
         name: &'static str,
-        /// What was expected.
+        /// The expectation.
         why: String,
     },
     /// A wrong number of inputs or outputs.
@@ -173,9 +173,9 @@ pub enum GraphNodeError {
     Arity {
         /// Inputs or outputs.
         what: &'static str,
-        /// How many there are.
+        /// Their number.
         found: usize,
-        /// How many there may be.
+        /// The greatest number allowed.
         expected: String,
     },
     /// An input that is missing or of the wrong kind.
@@ -183,7 +183,7 @@ pub enum GraphNodeError {
     Input {
         /// The input's position.
         index: usize,
-        /// What was expected.
+        /// The expectation.
         why: String,
     },
     /// Shapes that do not fit together.
@@ -233,7 +233,7 @@ pub enum GraphError {
     Boundary {
         /// The input or output.
         name: String,
-        /// What it is instead.
+        /// Its actual kind.
         why: String,
     },
     /// A value used before anything produces it.

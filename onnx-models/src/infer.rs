@@ -52,7 +52,7 @@ pub struct Predictor {
 struct TractPlan {
     shape: Vec<usize>,
     plan: Arc<TypedRunnableModel>,
-    /// Whether the weights are inputs of the plan, after those of the model; otherwise they are constants in it.
+    /// True if the weights are inputs of the plan, after those of the model; otherwise they are constants in it.
     weights_are_inputs: bool,
     /// For each node of the plan, whether its outputs depend on weights alone.
     depends_on_weights_only: Vec<bool>,

@@ -151,7 +151,7 @@ impl NodeLowering<'_, '_> {
         self.inputs.len()
     }
 
-    /// Whether anything names this output.
+    /// True if anything names this output.
     pub(crate) fn wants(&self, output: usize) -> bool {
         self.outputs.get(output).is_some_and(Option::is_some)
     }

@@ -16,7 +16,7 @@ pub struct Parameter {
     pub name: String,
     /// Its shape.
     pub shape: Vec<usize>,
-    /// Where its elements begin in the flat vector, in row-major order.
+    /// Position of its first element in the flat vector, in row-major order.
     pub offset: usize,
 }
 
@@ -26,7 +26,7 @@ impl Parameter {
         self.shape.iter().product()
     }
 
-    /// Whether it has no elements; never the case in a loaded model.
+    /// True if it has no elements; never the case in a loaded model.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

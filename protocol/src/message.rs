@@ -23,7 +23,7 @@ pub enum Message {
     Account(Account),
 }
 
-/// What everybody may know of a federation.
+/// Public state of a federation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
     /// Whose manifest this is.
@@ -32,13 +32,13 @@ pub struct Manifest {
     pub graph: Digest,
     /// Number of trainable parameters.
     pub parameters: u32,
-    /// What the federation is doing.
+    /// Phase of the federation.
     pub phase: Phase,
     /// The round that is running, or the last one; 0 before the first.
     pub round: u32,
 }
 
-/// What a federation is doing.
+/// Phase of a federation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Phase {
     /// Waiting for enough nodes.
@@ -77,11 +77,11 @@ impl Phase {
 pub struct Status {
     /// Grows with every start of the node, so that a late will cannot kill a newer session.
     pub session: u64,
-    /// Whether the session lives.
+    /// Beginning or end of the session.
     pub life: Life,
 }
 
-/// Whether a session lives.
+/// Beginning or end of a session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Life {
     /// The node is there.
@@ -90,7 +90,7 @@ pub enum Life {
     Dead,
 }
 
-/// What a node says when it arrives.
+/// First message of a node's session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Birth {
     /// The graph it holds, if any.
@@ -103,7 +103,7 @@ pub struct Birth {
     pub software: String,
 }
 
-/// What the coordinator asks of one node.
+/// The coordinator's message to one node.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Order {
     /// Compute an update on the latest data.
@@ -139,13 +139,13 @@ pub struct Train {
     /// The latest weights: the reward. Absent when the node holds them already.
     #[serde(with = "crate::bytes::optional_f32")]
     pub weights: Option<Vec<f32>>,
-    /// What is minimised.
+    /// The loss that is minimised.
     pub loss: LossKind,
     /// At most so many samples enter the batch.
     pub samples_max: u32,
-    /// What the update is.
+    /// Kind of update.
     pub kind: UpdateKind,
-    /// How the update travels.
+    /// Encoding of the update.
     pub codec: CodecKind,
     /// Milliseconds after which the round goes on without this node.
     pub deadline_ms: u32,
@@ -184,7 +184,7 @@ pub enum LossKind {
     Pinball,
 }
 
-/// What an update is.
+/// Kind of an update.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub enum UpdateKind {
     /// The gradient of the batch mean.
@@ -207,7 +207,7 @@ pub enum UpdateKind {
     Adam,
 }
 
-/// What a node answers.
+/// A node's message on its update topic.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Answer {
     /// The update it was asked for.
@@ -250,7 +250,7 @@ pub struct Update {
     pub loss: f32,
     /// Mean loss of the node's own forecasts since its last update, before it was trained on them.
     pub online_loss: f32,
-    /// How many samples stand behind `online_loss`.
+    /// Number of samples behind `online_loss`.
     pub online_samples: u32,
     /// The vector itself.
     pub vector: EncodedUpdate,
@@ -342,7 +342,7 @@ pub struct MissingChunks {
     pub chunks: Vec<u16>,
 }
 
-/// How a node stands: shown to its owner.
+/// Standing of a node, for its owner.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Account {
     /// The round after which this holds.
@@ -355,9 +355,9 @@ pub struct Account {
     pub sampling_probability: f64,
     /// Rounds since the node last received the model.
     pub staleness: u32,
-    /// When it was last drawn.
+    /// Round in which it was last drawn.
     pub last_drawn: Option<u32>,
-    /// How often it was drawn.
+    /// Number of rounds in which it was drawn.
     pub drawn: u32,
     /// Why it was or was not drawn in this round.
     pub why: Why,

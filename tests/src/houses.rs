@@ -27,7 +27,7 @@ pub fn configs(fleet: &HouseholdFleet, broker_url: &str) -> Vec<NodeConfig> {
     fleet.nodes.iter().map(|house| fleet.node_config(house, broker_url, false)).collect()
 }
 
-/// Nodes that run until they are told to stop.
+/// Nodes that run until they are stopped.
 #[derive(Debug)]
 pub struct Houses {
     stop: watch::Sender<bool>,
@@ -69,17 +69,17 @@ pub struct Running {
 /// Starts a coordinator for a fleet.
 pub async fn coordinate(connection: ConnectionOptions, fleet: &HouseholdFleet) -> Running {
     let federation = fleet.federation();
-    let connection = ConnectionOptions { connect_timeout: PATIENCE, ..connection };
+    let connection = ConnectionOptions { connect_timeout: CONNECT_TIMEOUT, ..connection };
     let coordinator = Coordinator::connect(connection, federation).await.unwrap();
-    let (reports, mut told) = mpsc::unbounded_channel::<TimedRound>();
+    let (reports, mut timed_rounds) = mpsc::unbounded_channel::<TimedRound>();
     let (sender, rounds) = mpsc::unbounded_channel();
     tokio::spawn(async move {
-        while let Some(round) = told.recv().await {
-            let _unheard = sender.send(round.evidence);
+        while let Some(round) = timed_rounds.recv().await {
+            let _unread = sender.send(round.evidence);
         }
     });
     Running { rounds, outcome: tokio::spawn(async { coordinator.run(reports).await.unwrap() }) }
 }
 
-/// How long a first connection may take on a busy machine.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+/// Time for a first connection on a busy machine.
+pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(60);

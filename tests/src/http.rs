@@ -62,7 +62,7 @@ pub fn request(
 /// Sends bytes as they are, and reads until the server closes.
 pub fn raw(address: SocketAddr, bytes: &[u8]) -> Vec<u8> {
     let mut stream = TcpStream::connect(address).unwrap();
-    // A server that has heard enough may close before it has read everything.
+    // A server that has received enough may close before it has read everything.
     let _closed = stream.write_all(bytes);
     let mut answer = Vec::new();
     let _reset = stream.read_to_end(&mut answer);

@@ -202,7 +202,7 @@ fn shipped(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/rabbitmq").join(name)
 }
 
-/// Whether somebody listens on a port of this machine, other than our own looking: a connection from a port to itself
+/// True if somebody listens on a port of this machine, other than our own looking: a connection from a port to itself
 /// succeeds as well.
 fn listens(port: u16) -> bool {
     TcpStream::connect(("127.0.0.1", port))

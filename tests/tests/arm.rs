@@ -55,12 +55,12 @@ fn the_binary_for_gateways_is_small() {
 
 /// Every update that passes the broker until the federation is finished, by round and node.
 async fn overheard(mut events: Events, federation: FederationId) -> BTreeMap<(u32, NodeId), Update> {
-    let mut heard = BTreeMap::new();
+    let mut received = BTreeMap::new();
     while let Some(event) = events.next().await {
         match event {
             LinkEvent::Message { topic, message: Message::Answer(Answer::Update(update)), .. } => {
                 let (node, _) = topic::parse_node(&federation, &topic).unwrap();
-                heard.insert((update.round, node), update);
+                received.insert((update.round, node), update);
             }
             LinkEvent::Message { message: Message::Manifest(manifest), .. }
                 if manifest.phase == Phase::Finished =>
@@ -70,7 +70,7 @@ async fn overheard(mut events: Events, federation: FederationId) -> BTreeMap<(u3
             _ => {}
         }
     }
-    heard
+    received
 }
 
 /// Starts `house` on a platform; its configuration is kept in `folder`.
@@ -113,7 +113,7 @@ async fn arm_nodes_explore_and_exploit_beside_native_ones_and_compute_what_they_
     let federation = FederationId::new("arm").unwrap();
     let mut options = LinkOptions::new(broker.broker(), "eavesdropper");
     options.subscriptions = vec!["evenhand/#".into()];
-    let (_outbox, mut events) = Link::connect(options).unwrap();
+    let (_publisher, mut events) = Link::connect(options).unwrap();
     events.first_connection(Duration::from_secs(30)).await.unwrap();
     let listener = tokio::spawn(overheard(events, federation.clone()));
 
@@ -150,7 +150,7 @@ async fn arm_nodes_explore_and_exploit_beside_native_ones_and_compute_what_they_
     };
     let options = MqttRunOptions { broker: Some(broker.url()), processes: false };
     let ran = mqtt::run(&fleet, &options, &Interrupt::default(), &mut on_round).await.unwrap();
-    let heard = listener.await.unwrap();
+    let received = listener.await.unwrap();
 
     assert_eq!(ran.ended, RunEnd::Complete);
     assert!(phases.values().any(|phase| *phase == Phase::Exploiting), "{phases:?}");
@@ -160,8 +160,8 @@ async fn arm_nodes_explore_and_exploit_beside_native_ones_and_compute_what_they_
         assert!(drawn.contains_key(&house.id), "{target} was never drawn: {drawn:?}");
         let mut compared = 0;
         for (&round, _) in phases.iter().filter(|(_, phase)| **phase == Phase::Exploring) {
-            let here = &heard[&(round, native.clone())];
-            let there = &heard[&(round, house.id.clone())];
+            let here = &received[&(round, native.clone())];
+            let there = &received[&(round, house.id.clone())];
             assert_eq!(here.samples, there.samples, "{target}, round {round}");
             let (here, there) = (here.vector.decode(dim).unwrap(), there.vector.decode(dim).unwrap());
             let norm = here.iter().map(|value| f64::from(*value).powi(2)).sum::<f64>().sqrt();
@@ -173,7 +173,7 @@ async fn arm_nodes_explore_and_exploit_beside_native_ones_and_compute_what_they_
     }
     for device in &mut devices {
         let stopped = Command::new("kill").arg(device.id().to_string()).status().unwrap();
-        assert!(stopped.success(), "the node lives until it is told to leave");
-        assert!(device.wait().unwrap().success(), "a node that is told to leave ends well");
+        assert!(stopped.success(), "the node lives until it is asked to leave");
+        assert!(device.wait().unwrap().success(), "a node that is asked to leave ends well");
     }
 }

@@ -16,7 +16,7 @@ use evenhand_link::{
 use evenhand_protocol::identity::{Digest, FederationId, NodeId};
 use evenhand_protocol::message::{Answer, Birth, Life, Message, Phase, Status};
 use evenhand_protocol::topic::{self, Channel};
-use evenhand_tests::houses::{self, Houses, PATIENCE};
+use evenhand_tests::houses::{self, CONNECT_TIMEOUT, Houses};
 use rumqttc::{AsyncClient, Event, Packet, QoS};
 use tempfile::TempDir;
 
@@ -35,7 +35,7 @@ fn start(configuration: &str, folder: TempDir, encrypted: bool) -> Mosquitto {
     Mosquitto::start_included(folder, &format!("{text}\n"), encrypted)
 }
 
-/// Every round is complete: whoever was asked answered, and nothing was refused.
+/// Every round is complete: every node that was asked answered, and nothing was refused.
 async fn all_rounds_are_whole(connection: ConnectionOptions, fleet: &HouseholdFleet, nodes: Houses) {
     let mut running = houses::coordinate(connection, fleet).await;
     let mut rounds = 0;
@@ -53,12 +53,12 @@ async fn all_rounds_are_whole(connection: ConnectionOptions, fleet: &HouseholdFl
 
 async fn connected(options: LinkOptions) -> (Publisher, Events) {
     let (publisher, mut events) = Link::connect(options).unwrap();
-    events.first_connection(PATIENCE).await.unwrap();
+    events.first_connection(CONNECT_TIMEOUT).await.unwrap();
     (publisher, events)
 }
 
-/// Topics on which something was heard until the federation said that it is finished.
-async fn heard(mut events: Events) -> Vec<String> {
+/// Topics on which something was received until the federation said that it is finished.
+async fn received(mut events: Events) -> Vec<String> {
     let mut topics = Vec::new();
     while let Some(event) = events.next().await {
         match event {
@@ -102,7 +102,7 @@ fn run(command: &mut Command) {
 /// The user name of somebody who has valid papers, and takes no part.
 const INTRUDER: &str = "evil";
 
-/// A run with an intruder who goes by the coordinator's client id: it hears the manifest, and changes nothing.
+/// A run with an intruder who goes by the coordinator's client id: it receives the manifest, and changes nothing.
 async fn run_with_an_intruder(
     fleet: &HouseholdFleet,
     connection: ConnectionOptions,
@@ -113,17 +113,17 @@ async fn run_with_an_intruder(
     nobody_is_thrown_out(&connection, &intruder_options).await;
     let options = LinkOptions { subscriptions: vec!["#".into()], ..intruder_options };
     let (publisher, events) = connected(options).await;
-    let listening = tokio::spawn(heard(events));
+    let listening = tokio::spawn(received(events));
     forge(&publisher, fleet, 0).await;
     let nodes = Houses::start(configs);
     all_rounds_are_whole(connection, fleet, nodes).await;
-    // It was there: it heard the manifest. And nothing else.
+    // It was there: it received the manifest. And nothing else.
     let topics = listening.await.unwrap();
     let overheard: Vec<&String> = topics.iter().filter(|topic| **topic != topic::manifest(name)).collect();
     assert!(overheard.is_empty() && !topics.is_empty(), "{overheard:?}");
 }
 
-/// With the coordinator's client id, and then one of its own, somebody else connects: the coordinator hears of both, over
+/// With the coordinator's client id, and then one of its own, somebody else connects: the coordinator receives both, over
 /// the connection it had.
 async fn nobody_is_thrown_out(connection: &ConnectionOptions, options: &LinkOptions) {
     let federation = FederationId::new("quiet").unwrap();
@@ -133,19 +133,19 @@ async fn nobody_is_thrown_out(connection: &ConnectionOptions, options: &LinkOpti
     own.persistent = false;
     own.subscriptions = vec![topic::every_node(&federation, Channel::Status)];
     let (coordinator, mut events) = Link::connect(own).unwrap();
-    events.first_connection(PATIENCE).await.unwrap();
+    events.first_connection(CONNECT_TIMEOUT).await.unwrap();
     assert!(matches!(events.next().await, Some(LinkEvent::Connected { .. })));
     for (session, client_id) in [(1, options.client_id.clone()), (2, "another".into())] {
         let (publisher, _events) = connected(LinkOptions { client_id, ..options.clone() }).await;
         let message = Message::Status(Status { session, life: Life::Dead });
         publisher.publish(&status, &message, false).await.unwrap();
         match events.next().await.unwrap() {
-            LinkEvent::Message { message: heard, .. } => assert_eq!(heard, message),
+            LinkEvent::Message { message: received, .. } => assert_eq!(received, message),
             other => panic!("{other:?}"),
         }
-        publisher.close(PATIENCE).await.unwrap();
+        publisher.close(CONNECT_TIMEOUT).await.unwrap();
     }
-    coordinator.close(PATIENCE).await.unwrap();
+    coordinator.close(CONNECT_TIMEOUT).await.unwrap();
 }
 
 /// As a coordinator connects whose configuration names the address and the file with its password.
@@ -180,8 +180,8 @@ async fn the_coordinator_clears(login: &Broker, topic: &str) {
     let dead = Message::Status(Status { session: 1, life: Life::Dead });
     publisher.publish(topic, &dead, false).await.unwrap();
     assert!(matches!(events.next().await, Some(LinkEvent::Message { .. })));
-    publisher.close(PATIENCE).await.unwrap();
-    // What it hears first with a new connection is what it says there itself.
+    publisher.close(CONNECT_TIMEOUT).await.unwrap();
+    // What it receives first with a new connection is what it says there itself.
     let (publisher, mut events) = connected(options).await;
     publisher.publish(topic, &dead, false).await.unwrap();
     assert!(matches!(events.next().await, Some(LinkEvent::Connected { .. })));
@@ -215,7 +215,7 @@ async fn mosquitto_with_passwords_keeps_nodes_to_their_own_topics() {
     the_coordinator_clears(&login(COORDINATOR), &status).await;
 
     for stranger in [broker.broker(), broker.broker().with_credentials(COORDINATOR, "guess")] {
-        let (_outbox, mut events) = Link::connect(LinkOptions::new(stranger, "stranger")).unwrap();
+        let (_publisher, mut events) = Link::connect(LinkOptions::new(stranger, "stranger")).unwrap();
         assert!(events.first_connection(Duration::from_secs(2)).await.is_err());
     }
 }
@@ -271,10 +271,10 @@ async fn mosquitto_with_client_certificates_keeps_nodes_to_their_own_topics() {
     ] {
         let mut options = LinkOptions::new(broker.broker(), "stranger");
         options.tls = Some(strange);
-        let (_outbox, mut events) = Link::connect(options).unwrap();
+        let (_publisher, mut events) = Link::connect(options).unwrap();
         assert!(events.first_connection(Duration::from_secs(2)).await.is_err());
     }
     let plain = Broker::parse(&broker.url().replace("mqtts:", "mqtt:")).unwrap();
-    let (_outbox, mut events) = Link::connect(LinkOptions::new(plain, "stranger")).unwrap();
+    let (_publisher, mut events) = Link::connect(LinkOptions::new(plain, "stranger")).unwrap();
     assert!(events.first_connection(Duration::from_secs(2)).await.is_err());
 }

@@ -9,7 +9,7 @@ use evenhand_federation::{NodeResponse, NodeRound, Rules};
 use evenhand_link::{Broker, Link, LinkOptions};
 use evenhand_protocol::message::Phase;
 use evenhand_protocol::topic::{self, Channel};
-use evenhand_tests::houses::{self, Houses, PATIENCE};
+use evenhand_tests::houses::{self, CONNECT_TIMEOUT, Houses};
 use evenhand_tests::rabbit::Rabbits;
 
 const ROUNDS: u32 = 150;
@@ -49,9 +49,9 @@ async fn a_cluster_that_loses_a_member_loses_nothing() {
         let mut options = LinkOptions::new(login, &session);
         options.subscriptions = vec![topic::node(&fleet.rules.federation.name, listened, Channel::Task)];
         let (publisher, mut events) = Link::connect(options).unwrap();
-        let patience = if allowed { PATIENCE } else { Duration::from_secs(3) };
+        let timeout = if allowed { CONNECT_TIMEOUT } else { Duration::from_secs(3) };
         assert_eq!(
-            events.first_connection(patience).await.is_ok(),
+            events.first_connection(timeout).await.is_ok(),
             allowed,
             "{own} listens to {listened} as {session}"
         );

@@ -23,16 +23,16 @@ async fn served(view: FederationView) -> (Dashboard, Arc<Mutex<Vec<Command>>>) {
     let mut options = DashboardOptions::new(SocketAddr::from(([127, 0, 0, 1], 0)));
     options.token = Some(OperatorToken::read(&file).unwrap());
     let commands = Arc::new(Mutex::new(Vec::new()));
-    let heard = Arc::clone(&commands);
+    let received = Arc::clone(&commands);
     let command_sink = move |command| -> CommandResult {
-        let told = match command {
+        let result = match command {
             Command::Explore => Err(CommandRejection::Unsettled.into()),
             _ => {
-                heard.lock().unwrap().push(command);
+                received.lock().unwrap().push(command);
                 Ok(())
             }
         };
-        Box::pin(ready(told))
+        Box::pin(ready(result))
     };
     (Dashboard::start(options, LiveView::new(view), Box::new(command_sink)).await.unwrap(), commands)
 }

@@ -23,16 +23,16 @@ struct Round {
 
 /// Everything that passed the broker until the federation said that it is finished.
 async fn overheard(mut events: Events) -> Vec<(String, Message)> {
-    let mut heard = Vec::new();
+    let mut received = Vec::new();
     while let Some(event) = events.next().await {
         let LinkEvent::Message { topic, message, .. } = event else { continue };
         let over = matches!(&message, Message::Manifest(manifest) if manifest.phase == Phase::Finished);
-        heard.push((topic, message));
+        received.push((topic, message));
         if over {
             break;
         }
     }
-    heard
+    received
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -40,7 +40,7 @@ async fn only_drawn_nodes_are_sent_the_latest_model() {
     let broker = Mosquitto::start();
     let mut options = LinkOptions::new(broker.broker(), "eavesdropper");
     options.subscriptions = vec!["evenhand/#".into()];
-    let (_outbox, mut events) = Link::connect(options).unwrap();
+    let (_publisher, mut events) = Link::connect(options).unwrap();
     events.first_connection(Duration::from_secs(30)).await.unwrap();
     let listener = tokio::spawn(overheard(events));
 
@@ -60,10 +60,10 @@ async fn only_drawn_nodes_are_sent_the_latest_model() {
     };
     let options = MqttRunOptions { broker: Some(broker.url()), processes: false };
     mqtt::run(&fleet, &options, &Interrupt::default(), &mut on_round).await.unwrap();
-    let heard = listener.await.unwrap();
+    let received = listener.await.unwrap();
 
     let mut rewarded: BTreeMap<u32, BTreeSet<NodeId>> = BTreeMap::new();
-    for (topic, message) in &heard {
+    for (topic, message) in &received {
         let Message::Order(order) = message else { continue };
         let (node, channel) = topic::parse_node(&federation, topic).unwrap();
         assert_eq!(channel, Channel::Task, "orders travel on task topics only");

@@ -21,9 +21,9 @@ pub struct ClosedRound {
     pub round: u32,
     /// Exploring, exploiting or running.
     pub phase: Phase,
-    /// When the nodes were asked.
+    /// Time at which the nodes were asked.
     pub opened: Tick,
-    /// When the last answer was in, or the deadline passed.
+    /// Time at which the last answer was in, or the deadline passed.
     pub closed: Tick,
     /// Digest of θ_{t−1}, which the asked nodes received.
     pub weights_before: Digest,
@@ -37,7 +37,7 @@ pub struct ClosedRound {
     pub loss: Option<f64>,
     /// The reason why contributions were not measured, though they were wanted.
     pub unmeasured: Option<String>,
-    /// What the guard of the model did.
+    /// Intervention of the model's guard.
     pub intervention: Option<Intervention>,
     /// The verdict of the stop rule while exploring and running, of the drift test while exploiting.
     pub verdict: Option<StopVerdict>,
@@ -154,7 +154,7 @@ pub struct NodeRound {
 }
 
 impl NodeRound {
-    /// Whether it received θ_{t−1} in this round.
+    /// True if it received θ_{t−1} in this round.
     pub fn was_asked(&self) -> bool {
         matches!(self.why, Why::Exploring | Why::Drawn | Why::Newcomer)
     }

@@ -113,7 +113,7 @@ impl CollectedRound {
         }
     }
 
-    /// Whether nothing at all came in.
+    /// True if nothing at all came in.
     pub(crate) fn is_empty(&self) -> bool {
         self.arrivals.is_empty() && self.measurements.iter().all(Option::is_none)
     }
@@ -140,12 +140,12 @@ impl CollectedRound {
         self.arrivals.iter().map(|arrival| arrival.node).collect()
     }
 
-    /// Whether the update of a node counts.
+    /// True if the update of a node counts.
     pub(crate) fn has_arrived(&self, node: NodeIndex) -> bool {
         self.arrivals.binary_search_by_key(&node, |arrival| arrival.node).is_ok()
     }
 
-    /// Whether any node was asked for this reason.
+    /// True if any node was asked for this reason.
     pub(crate) fn asked_for(&self, why: Why) -> bool {
         self.draw.asked().iter().any(|asked| asked.why == why)
     }

@@ -27,7 +27,7 @@ impl DriftTest {
         [&mut self.reference, &mut self.batch]
     }
 
-    /// Whether everybody is to be measured in this round of the exploiting phase, counted from 1.
+    /// True if everybody is to be measured in this round of the exploiting phase, counted from 1.
     pub(crate) fn is_due(&self, round: u32, rules: &ExploitingConfig) -> bool {
         let known = self.reference.len() > 0 && !self.tested.is_empty();
         rules.drift_test_every > 0 && known && round.is_multiple_of(rules.drift_test_every)

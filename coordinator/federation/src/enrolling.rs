@@ -13,7 +13,7 @@ pub(crate) struct Enrolling {
 }
 
 impl Enrolling {
-    /// Whether enough nodes are present.
+    /// True if enough nodes are present.
     pub(crate) fn is_complete(&self, roster: &Roster, rules: &Rules) -> bool {
         let wanted = if self.begin { 1 } else { rules.federation.nodes_min as usize };
         roster.present() >= wanted

@@ -8,7 +8,7 @@ use rand_chacha::ChaCha8Rng;
 use crate::collected::CollectedRound;
 use crate::index::NodeIndex;
 
-/// What was found out about a round's contributions.
+/// The contributions of a round, or the reason why there are none.
 #[derive(Default)]
 pub(crate) struct Evaluation {
     /// φᵢ of each arrival, if they were wanted and could be measured.

@@ -102,7 +102,7 @@ impl Exploring {
         }
     }
 
-    /// Whether exploring is over: the stop rule says so, or the limit of rounds is reached.
+    /// True if exploring is over: the stop rule says so, or the limit of rounds is reached.
     pub(crate) fn is_over(&self, verdict: Option<&StopVerdict>, rules: &Rules) -> bool {
         let limit = rules.exploring.rounds_max;
         verdict.is_some_and(|verdict| verdict.stop) || (limit > 0 && self.rounds >= limit)

@@ -41,7 +41,7 @@ impl History {
         self.rounds.len()
     }
 
-    /// Whether every row is present, with no more columns than members.
+    /// True if every row is present, with no more columns than members.
     pub(crate) fn is_sound(&self, members: usize) -> bool {
         self.rows.len() == self.rounds.len() && self.rows.iter().all(|row| row.len() <= members)
     }

@@ -210,7 +210,7 @@ impl Federation {
         self.effects(out)
     }
 
-    /// When to call [`step`](Self::step) with [`Input::Tick`], if nothing happens before.
+    /// Time of the next call of [`step`](Self::step) with [`Input::Tick`], if nothing happens before.
     pub fn alarm(&self) -> Option<Tick> {
         match self.phase.stage()? {
             RoundStage::Open(round) => round.deadline(),

@@ -132,7 +132,7 @@ impl Federation {
         }
     }
 
-    /// What is still expected from one node in the round.
+    /// Answers that are still expected from one node in the round.
     pub(crate) fn orders(&self, round: &OpenRound, node: NodeIndex, now: Tick) -> Vec<Effect> {
         let place = round.draw.measure_place(node).filter(|place| round.measurements.is_awaited(*place));
         let measure = place.and_then(|_| {
@@ -213,7 +213,7 @@ impl Federation {
         evaluate(round, wanted, &mut self.measurement, &mut self.rng)
     }
 
-    /// When the next round may open. One in which nothing arrived is not followed before its deadline, so that nodes without
+    /// Time at which the next round may open. One in which nothing arrived is not followed before its deadline, so that nodes without
     /// data do not use up the rounds.
     fn next_opening(&self, round: &CollectedRound) -> Tick {
         let general = &self.rules.federation;

@@ -14,11 +14,11 @@ pub struct Member {
     pub(crate) standing: Standing,
     /// Digest of the weights that it is known to hold.
     pub(crate) holds: Option<Digest>,
-    /// Whether its contributions count in the current exploration: from the first round it was asked in.
+    /// True if its contributions count in the current exploration: from the first round it was asked in.
     pub(crate) measured: bool,
     /// The round in or after which the operator removed it.
     pub(crate) removed: Option<u32>,
-    /// Whether it must come online again, and be admitted, before its messages count; decided at every start.
+    /// True if it must come online again, and be admitted, before its messages count; decided at every start.
     #[serde(skip)]
     pub(crate) suspended: bool,
     pub(crate) drawn: u32,
@@ -47,12 +47,12 @@ impl Member {
         &self.id
     }
 
-    /// Whether it is online.
+    /// True if it is online.
     pub fn is_online(&self) -> bool {
         self.session.online
     }
 
-    /// Whether the operator removed it.
+    /// True if the operator removed it.
     pub fn is_removed(&self) -> bool {
         self.removed.is_some()
     }
@@ -83,7 +83,7 @@ impl Member {
         self.session.online = false;
     }
 
-    /// Whether it can take part in the next round.
+    /// True if it can take part in the next round.
     pub(crate) fn is_present(&self) -> bool {
         self.session.online && !self.is_removed()
     }

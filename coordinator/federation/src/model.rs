@@ -88,7 +88,7 @@ impl ModelState {
         (!self.node_models.is_empty()).then(|| Digest::of(&digests))
     }
 
-    /// Whether it can belong to so many members.
+    /// True if it can belong to so many members.
     pub(crate) fn is_sound(&self, members: usize) -> bool {
         let fits = self.node_models.iter().all(|model| model.values().len() == self.dimension());
         fits && self.node_models.len() <= members

@@ -95,7 +95,7 @@ impl FederationPhase {
         }
     }
 
-    /// Whether every history and every index can belong to so many members, every sketch to its length.
+    /// Checks that every history and every index can belong to so many members, every sketch to its length.
     pub(crate) fn is_sound(&mut self, members: usize, sketch: usize) -> Result<(), &'static str> {
         if !self.histories_mut().into_iter().all(|history| history.is_sound(members)) {
             return Err("contributions of nodes that are not enrolled, or none");

@@ -42,7 +42,7 @@ impl RateLimiter {
         self.message_counts.clear();
     }
 
-    /// Counts a refusal; a member is told the first one of a round, unknown senders up to a limit.
+    /// Counts a refusal; a member receives the first one of a round, unknown senders up to a limit.
     pub(crate) fn refuse(
         &mut self,
         node: NodeId,

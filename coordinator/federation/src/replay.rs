@@ -73,7 +73,7 @@ impl Federation {
         }
     }
 
-    /// Whether the same nodes are enrolled, and the same were drawn.
+    /// Checks that the same nodes are enrolled, and the same were drawn.
     fn compare_draw(&self, recorded: &ClosedRound) -> Result<(), ReplayDifference> {
         let differs = |what, recorded_value: String, computed: String| {
             Err(ReplayDifference { round: recorded.round, what, recorded: recorded_value, computed })
@@ -84,7 +84,7 @@ impl Federation {
             return differs("the list of nodes".into(), format!("{listed:?}"), format!("{enrolled:?}"));
         }
         let Some(round) = self.phase.round().filter(|round| round.draw.round() == recorded.round) else {
-            let computed = format!("none, in {:?}", self.phase);
+            let computed = format!("none; the phase is {}", self.phase().name());
             return differs("the round".into(), recorded.round.to_string(), computed);
         };
         let drawn: Vec<&str> = round.draw.asked().iter().map(|asked| listed[asked.node.get()]).collect();

@@ -55,7 +55,7 @@ impl RoundStage {
     }
 }
 
-/// How far a stage has come.
+/// Progress of a stage.
 pub(crate) enum RoundProgress {
     Resting { until: Tick },
     Open,
@@ -126,7 +126,7 @@ impl OpenRound {
         self.deadline = Some(deadline);
     }
 
-    /// Whether no further answer is expected.
+    /// True if no further answer is expected.
     pub(crate) fn is_over(&self) -> bool {
         self.waiting == 0 && self.measurements.is_over()
     }

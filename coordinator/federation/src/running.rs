@@ -172,7 +172,7 @@ impl ContinuousPhase {
         Ok(CreditedContributions::exact(nodes.into_iter().zip(found.contributions)))
     }
 
-    /// Whether the parts can belong to so many members and a model of so many parameters.
+    /// True if the parts can belong to so many members and a model of so many parameters.
     pub(crate) fn is_sound(&self, members: usize, sketch: usize) -> bool {
         self.probabilities.len() <= members && self.reference.fits(sketch, members)
     }

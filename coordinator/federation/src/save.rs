@@ -161,7 +161,7 @@ impl SavedFederation {
         self.roster.members()
     }
 
-    /// Whether the parts can belong together.
+    /// Checks that the parts can belong together.
     fn check(&mut self) -> Result<(), &'static str> {
         let members = self.roster.members().len();
         if let Some(round) = self.phase.round() {

@@ -85,7 +85,7 @@ impl Standing {
         self.passed
     }
 
-    /// Whether the node is new and still to be measured: for so many rounds it is asked, whatever they show. Without that
+    /// True if the node is new and still to be measured: for so many rounds it is asked, whatever they show. Without that
     /// limit a node that cannot be measured would be given the model without end.
     pub fn is_entering(&self) -> bool {
         self.rounds.saturating_add(self.passed) < self.entry_rounds

@@ -55,7 +55,7 @@ impl Weights {
         self.digest
     }
 
-    /// Whether no value is NaN or infinite.
+    /// True if no value is NaN or infinite.
     pub fn is_finite(&self) -> bool {
         self.values.iter().all(|value| value.is_finite())
     }

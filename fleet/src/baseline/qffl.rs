@@ -2,7 +2,7 @@
 
 use evenhand_federation::strategy::{AggregatedModel, AggregationInput, Participation, Strategy};
 
-/// How much a high loss counts, as published; 0 is FedAvg.
+/// q: the weight of a high loss, as published; 0 is FedAvg.
 const Q: f64 = 0.1;
 
 /// Losses below this share of the round's highest count as this share: F^{q−1} is infinite at 0, and nodes report their

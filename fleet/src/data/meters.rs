@@ -15,7 +15,7 @@ use super::windows::{Samples, WindowCut};
 use super::{AsPublished, DataError, DataRequest, Dataset, FormatError, SamplePool, SampleTargets};
 
 /// Samples begin after two weeks.
-const CUT: WindowCut = WindowCut { step_s: 1800, utc_offset_s: 0, warm_up: 14 * 48, stride: 1 };
+const CUT: WindowCut = WindowCut { step_s: 1800, time_zone: "UTC", warm_up: 14 * 48, stride: 1 };
 /// A meter with less than a month of readings is left out.
 const READINGS_MIN: usize = 30 * 48;
 

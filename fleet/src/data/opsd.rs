@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use evenhand_node::reading::Reading;
-use evenhand_node::source::time::{TimeFormat, iso_text};
+use evenhand_node::source::time::iso_text;
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, ToSpan};
 
 use super::files::{self, DataFile};
 use super::series_table::{self, MeasuredQuantity, SeriesColumns};
@@ -24,7 +26,7 @@ const LOAD: MeasuredQuantity = MeasuredQuantity { name: "load in MW", low: 0.0, 
 pub(super) const SUBSTITUTE: &str = "German load as SMARD publishes it, not OPSD's revision";
 
 /// Samples are taken at every third point, as the published code does; in the paper's way, from two weeks on.
-const CUT: WindowCut = WindowCut { step_s: 900, utc_offset_s: 3600, warm_up: 14 * DAY, stride: 3 };
+const CUT: WindowCut = WindowCut { step_s: 900, time_zone: "+01:00", warm_up: 14 * DAY, stride: 3 };
 
 /// Rows that the published code leaves out at the beginning.
 const TRIMMED: usize = 100;
@@ -124,10 +126,7 @@ fn as_the_code(readings: &[Reading], request: &DataRequest) -> (Vec<usize>, Samp
 
 /// The position of the reading at the same date and time a year before; of 29 February, that of the 28th.
 fn a_year_before(readings: &[Reading], at: usize) -> Option<usize> {
-    let text = iso_text(readings[at].time_ms - STEP_MS);
-    let (year, rest) = text.split_at_checked(4)?;
-    let year: u32 = year.parse().ok()?;
-    let text = format!("{:04}{}", year.checked_sub(1)?, rest.replacen("-02-29", "-02-28", 1));
-    let time_ms = TimeFormat::Iso.parse(&text, 0)? + STEP_MS;
+    let begin = Timestamp::from_millisecond(readings[at].time_ms - STEP_MS).ok()?.to_zoned(TimeZone::UTC);
+    let time_ms = begin.checked_sub(1.year()).ok()?.timestamp().as_millisecond() + STEP_MS;
     readings[..at].binary_search_by_key(&time_ms, |reading| reading.time_ms).ok()
 }

@@ -6,6 +6,7 @@ use std::ops::Range;
 
 use evenhand_node::reading::Reading;
 use evenhand_node::source::time::TimeFormat;
+use evenhand_node::time_zone::LocalTimeZone;
 
 use super::files::{BYTES_MAX, DataFile};
 use super::{DataError, FilePosition, FormatError};
@@ -131,7 +132,7 @@ impl<'a> SeriesTable<'a> {
     fn time_ms(&self, number: u64) -> Result<i64, DataError> {
         let text = self.cell(self.time_at);
         let found = || text.chars().take(40).collect();
-        match TimeFormat::Iso.parse(&text, 0) {
+        match TimeFormat::Iso.parse(&text, &LocalTimeZone::default()) {
             Some(time_ms) if TIMES_MS.contains(&time_ms) => Ok(time_ms),
             Some(_) => Err(self.source.at_line(number, FormatError::Era { found: found() })),
             None => Err(self.source.at_line(number, FormatError::Time { found: found() })),

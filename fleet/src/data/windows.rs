@@ -2,6 +2,7 @@
 
 use evenhand_models::Targets;
 use evenhand_node::reading::Reading;
+use evenhand_node::time_zone::LocalTimeZone;
 use evenhand_node::window::{FEATURES, SeriesConfig, SeriesWindow};
 
 /// Steps that a model looks back.
@@ -25,7 +26,7 @@ impl Samples {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WindowCut {
     pub(super) step_s: u32,
-    pub(super) utc_offset_s: i32,
+    pub(super) time_zone: &'static str,
     /// Readings before the first sample: until the running normalisation is settled.
     pub(super) warm_up: usize,
     /// A sample is taken after every so many readings.
@@ -47,7 +48,7 @@ impl WindowCut {
             lags: LAGS,
             horizon: 1,
             history_steps: 4 * LAGS,
-            utc_offset_s: self.utc_offset_s,
+            time_zone: LocalTimeZone::named(self.time_zone).expect("a zone of the database"),
             ..SeriesConfig::default()
         });
         let mut count = 0;

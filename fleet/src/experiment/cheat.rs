@@ -117,7 +117,7 @@ impl Outcome {
     }
 }
 
-/// What one trial has shown.
+/// Result of one trial.
 #[derive(Debug, Clone, Copy)]
 struct Gain {
     gain: f64,

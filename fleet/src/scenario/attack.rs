@@ -15,7 +15,7 @@ const LOUD: f32 = 1000.0;
 /// Different answers of a node that sends them in turn.
 const ANSWERS_IN_TURN: usize = 10;
 
-/// What a node sends instead of honest work with its data.
+/// Messages that a node sends instead of honest work with its data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, ValueEnum, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Attack {
@@ -47,7 +47,7 @@ pub enum Attack {
     HonestThenNoise,
     /// Honest for 40 rounds, then nothing
     HonestThenNothing,
-    /// One vector for ever, the same as the other colluders'
+    /// One vector in every round, the same as the other colluders'
     SharedVector,
     /// A new vector in each round, the same as the other colluders'
     SharedFreshVector,
@@ -118,7 +118,7 @@ impl Attacker {
         }
     }
 
-    /// What it sends instead of `message`, while it holds the model `held`.
+    /// The message that it sends instead of `message`, while it holds the model `held`.
     pub fn tamper(&mut self, message: Message, held: Option<&[f32]>) -> Message {
         let answer = match message {
             Message::Answer(answer) => answer,

@@ -40,7 +40,7 @@ impl ProgressStyle {
 pub struct RunProgress<W> {
     out: W,
     style: ProgressStyle,
-    /// Whether the last round explored.
+    /// True if the last round explored.
     exploring: Option<bool>,
 }
 

@@ -122,7 +122,7 @@ async fn a_wrong_password_is_named_as_the_cause() {
         let broker = broker.broker().with_credentials("meter", password);
         Link::connect(LinkOptions::new(broker, "node")).unwrap()
     };
-    let (_outbox, mut events) = as_user("wrong");
+    let (_publisher, mut events) = as_user("wrong");
     let error = connection_error(&mut events).await.to_string();
     assert!(error.contains("user name or password") || error.contains("authorise"), "{error}");
     as_user("right").1.first_connection(TIMEOUT).await.unwrap();

@@ -12,7 +12,7 @@ async fn an_orderly_restart_of_the_broker_loses_nothing() {
     const MESSAGES: u32 = 400;
     let mut broker = Mosquitto::start_persistent();
     let (node, _events) = linked(options(&broker, "node", &[])).await;
-    let (_outbox, mut updates) = linked(options(&broker, "coordinator", &[UPDATE])).await;
+    let (_publisher, mut updates) = linked(options(&broker, "coordinator", &[UPDATE])).await;
     let sender = tokio::spawn(async move {
         for round in 0..MESSAGES {
             node.publish(UPDATE, &numbered(round), false).await.unwrap();
@@ -74,14 +74,14 @@ async fn a_persistent_session_receives_messages_sent_while_it_was_offline() {
 #[tokio::test]
 async fn the_will_is_published_for_a_lost_client_and_not_after_a_disconnect() {
     let broker = Mosquitto::start();
-    let (_outbox, mut statuses) = linked(options(&broker, "coordinator", &[STATUS])).await;
+    let (_publisher, mut statuses) = linked(options(&broker, "coordinator", &[STATUS])).await;
     let with_will = |session| LinkOptions {
         will: Some(OutboundMessage { topic: STATUS.to_owned(), message: offline(session), retain: true }),
         ..options(&broker, "node", &[])
     };
     let (leaving, _events) = linked(with_will(1)).await;
     leaving.close(TIMEOUT).await.unwrap();
-    let (_outbox, lost) = linked(with_will(2)).await;
+    let (_publisher, lost) = linked(with_will(2)).await;
     drop(lost);
     assert_eq!(message(&mut statuses).await, (STATUS.to_owned(), offline(2)));
 }

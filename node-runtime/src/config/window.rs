@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::section::{SectionCheck, section};
 use super::{NodeConfig, NodeConfigError};
+use crate::time_zone::LocalTimeZone;
 
 section! {
     /// The `[window]` section: rules by which readings become samples.
@@ -20,8 +21,9 @@ section! {
         pub gap_steps_max: usize = 2,
         /// Memory of the running mean and deviation by which readings are normalised, in steps.
         pub normalisation_steps: u32 = 35_040,
-        /// Local time minus UTC, for the time of day.
-        pub utc_offset_s: i32 = 0,
+        /// Time zone of the household, for the time of day and the week: a name such as "Europe/London", or an offset such as
+        /// "+01:00".
+        pub time_zone: LocalTimeZone = LocalTimeZone::default(),
         /// "level": a reading is the value at the moment (kW). "counter": the total since installation (kWh); a step is then
         /// the growth an hour.
         pub quantity: MeterQuantity = MeterQuantity::Level,

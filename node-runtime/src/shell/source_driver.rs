@@ -56,7 +56,7 @@ impl SourceDriver {
         self.monitor.shared().clone()
     }
 
-    /// The next data of a live source; pending for ever if the source is read by rounds or ended. Cancel safe.
+    /// The next data of a live source; never ready if the source is read by rounds or ended. Cancel safe.
     pub(super) async fn next(&mut self) -> InputBatch {
         if let SourceMode::Clock(receiver) = &mut self.mode
             && let Some((batch, acknowledgement)) = receiver.recv().await

@@ -17,6 +17,7 @@ use super::time::TimeFormat;
 use super::{READ_TIMEOUT, Source, SourceContext, SourceError, SourceKind};
 use crate::config::section::section;
 use crate::reading::{InputBatch, SourcePosition};
+use crate::time_zone::LocalTimeZone;
 
 section! {
     /// A CSV file and the meaning of its columns.
@@ -35,8 +36,8 @@ section! {
         pub decimal_comma: bool = false,
         /// Format of times: "iso", "unix-s" or "unix-ms".
         pub time_format: TimeFormat = TimeFormat::Iso,
-        /// Local time minus UTC, for times without an offset.
-        pub utc_offset_s: i32 = 0,
+        /// Time zone of times without an offset, if it is not that of [window].
+        pub time_zone: Option<LocalTimeZone> = None => "\"Europe/London\"",
         /// The file still grows; if not, the source ends with it.
         pub follow: bool = true,
         /// The column of the label, for labelled rows instead of a series, together with [rows].
@@ -75,7 +76,10 @@ impl SourceKind for CsvConfig {
     }
 
     fn open(&self, context: &SourceContext<'_>) -> Result<Box<dyn Source>, SourceError> {
-        Ok(Box::new(Csv::open(self.clone(), context.position)?))
+        Ok(Box::new(Csv::open(
+            CsvConfig { time_zone: Some(context.time_zone(self.time_zone.as_ref())), ..self.clone() },
+            context.position,
+        )?))
     }
 
     fn is_recorded(&self) -> bool {
@@ -181,7 +185,7 @@ mod tests {
             value_column: "Leistung; kW".into(),
             delimiter: ';',
             decimal_comma: true,
-            utc_offset_s: 3600,
+            time_zone: LocalTimeZone::named("+01:00").ok(),
             follow: false,
             ..Default::default()
         };

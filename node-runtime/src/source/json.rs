@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::time::TimeFormat;
+use super::time::TimeReader;
 use super::{now_ms, number};
 use crate::reading::Reading;
 
@@ -12,20 +12,19 @@ use crate::reading::Reading;
 pub struct JsonFields {
     value: String,
     time: Option<String>,
-    format: TimeFormat,
-    utc_offset_s: i32,
+    times: TimeReader,
 }
 
 impl JsonFields {
     /// `value` and `time` are paths like `ENERGY.Power`; an empty value path stands for the whole text, an empty time
     /// path for the time of arrival.
-    pub fn new(value: &str, time: &str, format: TimeFormat, utc_offset_s: i32) -> Self {
+    pub fn new(value: &str, time: &str, times: TimeReader) -> Self {
         let time = (!time.is_empty()).then(|| pointer(time));
-        Self { value: pointer(value), time, format, utc_offset_s }
+        Self { value: pointer(value), time, times }
     }
 
     /// The reading in `text`, if there is one.
-    pub fn reading(&self, text: &str) -> Option<Reading> {
+    pub fn reading(&mut self, text: &str) -> Option<Reading> {
         if self.value.is_empty() && self.time.is_none() {
             return Some(Reading { time_ms: now_ms(), value: number(text.trim(), false)? });
         }
@@ -38,8 +37,8 @@ impl JsonFields {
         let time_ms = match &self.time {
             None => now_ms(),
             Some(time) => match root.pointer(time)? {
-                Value::Number(time) => self.format.parse(&time.to_string(), self.utc_offset_s)?,
-                Value::String(time) => self.format.parse(time, self.utc_offset_s)?,
+                Value::Number(time) => self.times.read(&time.to_string())?,
+                Value::String(time) => self.times.read(time)?,
                 _ => return None,
             },
         };
@@ -59,11 +58,14 @@ fn pointer(path: &str) -> String {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::source::time::TimeFormat;
+    use crate::time_zone::LocalTimeZone;
     use proptest::prelude::*;
 
     fn read(value: &str, time: &str, text: &str) -> Option<(i64, f64)> {
         let format = if time == "ts" { TimeFormat::UnixS } else { TimeFormat::Iso };
-        JsonFields::new(value, time, format, 0).reading(text).map(|reading| (reading.time_ms, reading.value))
+        let times = TimeReader::new(format, LocalTimeZone::default());
+        JsonFields::new(value, time, times).reading(text).map(|reading| (reading.time_ms, reading.value))
     }
 
     #[test]

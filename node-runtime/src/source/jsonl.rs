@@ -11,10 +11,11 @@ use super::duplicate_filter::DuplicateFilter;
 use super::json::JsonFields;
 use super::lines::Lines;
 use super::tail::{Tail, TailEvent};
-use super::time::TimeFormat;
+use super::time::{TimeFormat, TimeReader};
 use super::{READ_TIMEOUT, Source, SourceContext, SourceError, SourceKind};
 use crate::config::section::section;
 use crate::reading::{InputBatch, SourcePosition};
+use crate::time_zone::LocalTimeZone;
 
 section! {
     /// JSON lines and the fields of a line.
@@ -27,8 +28,8 @@ section! {
         pub time: String = "time".into(),
         /// Format of times: "iso", "unix-s" or "unix-ms".
         pub time_format: TimeFormat = TimeFormat::Iso,
-        /// Local time minus UTC, for times without an offset.
-        pub utc_offset_s: i32 = 0,
+        /// Time zone of times without an offset, if it is not that of [window].
+        pub time_zone: Option<LocalTimeZone> = None => "\"Europe/London\"",
         /// The file still grows; if not, the source ends with it.
         pub follow: bool = true,
     }
@@ -43,7 +44,10 @@ impl SourceKind for JsonlConfig {
     }
 
     fn open(&self, context: &SourceContext<'_>) -> Result<Box<dyn Source>, SourceError> {
-        Ok(Box::new(Jsonl::open(self.clone(), context.position)?))
+        Ok(Box::new(Jsonl::open(
+            JsonlConfig { time_zone: Some(context.time_zone(self.time_zone.as_ref())), ..self.clone() },
+            context.position,
+        )?))
     }
 
     fn is_recorded(&self) -> bool {
@@ -75,13 +79,13 @@ struct Pipe {
 impl Jsonl {
     /// Opens the file or stdin, and continues after `position`.
     pub fn open(settings: JsonlConfig, position: SourcePosition) -> Result<Self, SourceError> {
-        let fields =
-            JsonFields::new(&settings.value, &settings.time, settings.time_format, settings.utc_offset_s);
-        let stream = if settings.path == Path::new("-") {
-            JsonlStream::Pipe(Pipe::start(io::stdin())?)
+        let times = TimeReader::new(settings.time_format, settings.time_zone.unwrap_or_default());
+        let (stream, times) = if settings.path == Path::new("-") {
+            (JsonlStream::Pipe(Pipe::start(io::stdin())?), times.resumed(position))
         } else {
-            JsonlStream::File(Tail::open(settings.path, settings.follow)?, settings.follow)
+            (JsonlStream::File(Tail::open(settings.path, settings.follow)?, settings.follow), times)
         };
+        let fields = JsonFields::new(&settings.value, &settings.time, times);
         Ok(Self { fields, stream, filter: DuplicateFilter::after(position) })
     }
 }
@@ -206,7 +210,8 @@ mod tests {
     #[test]
     fn a_pipe_is_read_as_it_fills_and_ends_with_its_writer() {
         let (reader, mut writer) = io::pipe().unwrap();
-        let fields = JsonFields::new("value", "time", TimeFormat::UnixMs, 0);
+        let fields =
+            JsonFields::new("value", "time", TimeReader::new(TimeFormat::UnixMs, LocalTimeZone::default()));
         let stream = JsonlStream::Pipe(Pipe::start(reader).unwrap());
         let mut source = Jsonl { fields, stream, filter: DuplicateFilter::after(SourcePosition::default()) };
         writer.write_all(b"{\"time\":1,\"value\":1}\n{\"time\":2,").unwrap();

@@ -11,11 +11,12 @@ use rumqttc::{Client, Connection, ConnectionError, Event, Packet, Publish, QoS};
 use super::background_reader::{BackgroundReader, Fetched};
 use super::duplicate_filter::DuplicateFilter;
 use super::json::JsonFields;
-use super::time::TimeFormat;
+use super::time::{TimeFormat, TimeReader};
 use super::{Acknowledgement, Source, SourceContext, SourceError, SourceKind};
 use crate::config::section::section;
 use crate::config::{BrokerLinkConfig, NodeConfig};
 use crate::reading::{InputBatch, SourcePosition};
+use crate::time_zone::LocalTimeZone;
 
 /// Larger messages are no readings.
 const MESSAGE_BYTES_MAX: usize = 64 * 1024;
@@ -35,8 +36,8 @@ section! {
         pub time: String = String::new() => "\"Time\"",
         /// Format of times: "iso", "unix-s" or "unix-ms".
         pub time_format: TimeFormat = TimeFormat::Iso,
-        /// Local time minus UTC, for times without an offset.
-        pub utc_offset_s: i32 = 0,
+        /// Time zone of times without an offset, if it is not that of [window].
+        pub time_zone: Option<LocalTimeZone> = None => "\"Europe/London\"",
         /// Another broker than the federation's, with the same keys as [broker].
         pub broker: Option<BrokerLinkConfig> = None => ["url = \"mqtt://127.0.0.1:1883\""],
     }
@@ -61,7 +62,9 @@ impl SourceKind for MqttConfig {
         };
         let (broker, tls) = resolved.map_err(Box::new)?;
         let client_id = format!("evenhand-{}-{}-source", node.federation, node.id);
-        Ok(Box::new(Mqtt::open(self, &broker, tls.as_ref(), &client_id, context.position)?))
+        let settings =
+            MqttConfig { time_zone: Some(context.time_zone(self.time_zone.as_ref())), ..self.clone() };
+        Ok(Box::new(Mqtt::open(&settings, &broker, tls.as_ref(), &client_id, context.position)?))
     }
 
     fn broker(&self) -> Option<&BrokerLinkConfig> {
@@ -111,17 +114,14 @@ impl Mqtt {
         let topic = settings.topic.clone();
         let listener = client.clone();
         let listen = move |sender| listen(&listener, connection, &topic, timed, &sender);
+        let zone = settings.time_zone.clone().unwrap_or_default();
+        let times = TimeReader::new(settings.time_format, zone).resumed(position);
         Ok(Self {
             broker: broker.to_string(),
             client,
             unacknowledged: Vec::new(),
             messages: BackgroundReader::start("mqtt source", MESSAGES_MAX, listen)?,
-            fields: JsonFields::new(
-                &settings.value,
-                &settings.time,
-                settings.time_format,
-                settings.utc_offset_s,
-            ),
+            fields: JsonFields::new(&settings.value, &settings.time, times),
             filter: DuplicateFilter::after(position),
             failed: None,
         })

@@ -4,6 +4,7 @@ use crate::config::section::{Keys, Section, document_keys, document_optional};
 use crate::config::{BrokerLinkConfig, NodeConfig, NodeConfigError, Pace, SourceConfig};
 use crate::reading::SourcePosition;
 use crate::source::{Source, SourceError};
+use crate::time_zone::LocalTimeZone;
 
 /// The configuration of one kind of source.
 pub trait SourceKind {
@@ -36,6 +37,13 @@ pub struct SourceContext<'a> {
     pub config: &'a NodeConfig,
     /// The end of the data that the node has received; the source continues after it.
     pub position: SourcePosition,
+}
+
+impl SourceContext<'_> {
+    /// The zone of the source's local times: its own, or that of the window.
+    pub fn time_zone(&self, own: Option<&LocalTimeZone>) -> LocalTimeZone {
+        own.unwrap_or(&self.config.window.time_zone).clone()
+    }
 }
 
 /// The list of kinds: cargo feature, which is also the name in the file, and type of its section.

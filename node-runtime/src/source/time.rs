@@ -1,6 +1,12 @@
-//! Formats of times.
+//! Times of readings.
 
+use jiff::Timestamp;
+use jiff::civil::{DateTime, Time};
+use jiff::fmt::temporal::Pieces;
 use serde::{Deserialize, Serialize};
+
+use crate::reading::SourcePosition;
+use crate::time_zone::LocalTimeZone;
 
 /// Format of a time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,146 +22,111 @@ pub enum TimeFormat {
 }
 
 impl TimeFormat {
-    /// The time that `text` names, in milliseconds since 1970 in UTC.
-    pub fn parse(self, text: &str, utc_offset_s: i32) -> Option<i64> {
+    /// The time that `text` names, in milliseconds since 1970 in UTC; the first if clocks of `zone` show it twice.
+    pub fn parse(self, text: &str, zone: &LocalTimeZone) -> Option<i64> {
+        self.occurrences_ms(text, zone).map(|[first, _]| first)
+    }
+
+    /// The first and the last time that `text` names.
+    fn occurrences_ms(self, text: &str, zone: &LocalTimeZone) -> Option<[i64; 2]> {
         match self {
-            TimeFormat::Iso => iso(text, utc_offset_s),
+            TimeFormat::Iso => iso(text.trim(), zone),
             TimeFormat::UnixS => {
                 let seconds: f64 = text.parse().ok()?;
-                (seconds.abs() < 1e12).then_some((seconds * 1000.0).round() as i64)
+                (seconds.abs() < 1e12).then_some([(seconds * 1000.0).round() as i64; 2])
             }
-            TimeFormat::UnixMs => text.parse().ok(),
+            TimeFormat::UnixMs => text.parse().ok().map(|time_ms| [time_ms; 2]),
         }
     }
 }
 
-/// Milliseconds since 1970 of an ISO 8601 date and time.
-fn iso(text: &str, utc_offset_s: i32) -> Option<i64> {
-    let text = text.trim();
-    let (date, rest) = text.split_at_checked(10)?;
-    let mut date = date.split('-');
-    let numbers = [digits(date.next()?, 4)?, digits(date.next()?, 2)?, digits(date.next()?, 2)?];
-    let (clock, offset_s) = match rest.strip_prefix(['T', ' ']) {
-        None if rest.is_empty() => ("00:00", i64::from(utc_offset_s)),
-        None => return None,
-        Some(rest) => split_offset(rest, utc_offset_s)?,
-    };
-    let (clock, fraction) = clock.split_once('.').unwrap_or((clock, "0"));
-    let mut clock = clock.split(':');
-    let (hour, minute) = (digits(clock.next()?, 2)?, digits(clock.next()?, 2)?);
-    let second = clock.next().map_or(Some(0), |second| digits(second, 2))?;
-    if date.next().is_some() || clock.next().is_some() {
-        return None;
+fn iso(text: &str, zone: &LocalTimeZone) -> Option<[i64; 2]> {
+    // Some meters write the end of a day as 24:00.
+    let end_of_day = text.get(10..).filter(|rest| rest.get(1..6) == Some("24:00"));
+    let midnight = end_of_day.map(|rest| format!("{}T00:00{}", &text[..10], &rest[6..]));
+    let pieces = Pieces::parse(midnight.as_deref().unwrap_or(text)).ok()?;
+    let date = if midnight.is_some() { pieces.date().tomorrow().ok()? } else { pieces.date() };
+    let local = DateTime::from_parts(date, pieces.time().unwrap_or(Time::midnight()));
+    match pieces.to_numeric_offset() {
+        Some(offset) => Some([offset.to_timestamp(local).ok()?.as_millisecond(); 2]),
+        None => zone.occurrences_ms(local),
     }
-    Some(civil_ms(numbers, [hour, minute, second], offset_s)? + thousandths(fraction)?)
-}
-
-/// Milliseconds since 1970 of a date (year, month, day) and time (hour, minute, second), `offset_s` ahead of UTC.
-pub(super) fn civil_ms(date: [i64; 3], clock: [i64; 3], offset_s: i64) -> Option<i64> {
-    let ([year, month, day], [hour, minute, second]) = (date, clock);
-    let plausible = (1..=12).contains(&month)
-        && (1..=days_in_month(year, month)).contains(&day)
-        && (0..=24).contains(&hour)
-        && (0..=59).contains(&minute)
-        && (0..=60).contains(&second);
-    plausible.then(|| {
-        (days_from_civil(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second - offset_s) * 1000
-    })
 }
 
 /// `2024-05-01T12:30:00Z`, to the second.
 pub fn iso_text(time_ms: i64) -> String {
-    let seconds = time_ms.div_euclid(1000);
-    let [year, month, day] = civil_from_days(seconds.div_euclid(86_400));
-    let clock = seconds.rem_euclid(86_400);
-    format!("{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}Z", clock / 3600, clock / 60 % 60, clock % 60)
-}
-
-fn split_offset(text: &str, utc_offset_s: i32) -> Option<(&str, i64)> {
-    if let Some(clock) = text.strip_suffix(['Z', 'z']) {
-        return Some((clock, 0));
-    }
-    let Some(sign_at) = text.rfind(['+', '-']) else { return Some((text, i64::from(utc_offset_s))) };
-    let (clock, offset) = text.split_at(sign_at);
-    let sign = if offset.starts_with('-') { -1 } else { 1 };
-    let offset = &offset[1..];
-    let (hours, minutes) = match offset.split_once(':') {
-        Some((hours, minutes)) => (hours, minutes),
-        None if offset.len() == 4 => offset.split_at_checked(2)?,
-        None => (offset, "00"),
-    };
-    let (hours, minutes) = (digits(hours, 2)?, digits(minutes, 2)?);
-    (hours <= 24 && minutes <= 59).then_some((clock, sign * (hours * 3600 + minutes * 60)))
-}
-
-fn digits(text: &str, count: usize) -> Option<i64> {
-    let all_digits = text.len() == count && text.bytes().all(|byte| byte.is_ascii_digit());
-    all_digits.then(|| text.parse().ok())?
-}
-
-/// The first three digits of a fraction.
-fn thousandths(fraction: &str) -> Option<i64> {
-    if fraction.is_empty() || !fraction.bytes().all(|byte| byte.is_ascii_digit()) {
-        return None;
-    }
-    fraction.bytes().chain(*b"00").take(3).try_fold(0, |sum, digit| Some(sum * 10 + i64::from(digit - b'0')))
-}
-
-fn days_in_month(year: i64, month: i64) -> i64 {
-    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    match month {
-        2 if leap => 29,
-        2 => 28,
-        4 | 6 | 9 | 11 => 30,
-        _ => 31,
+    match Timestamp::from_second(time_ms.div_euclid(1000)) {
+        Ok(time) => time.to_string(),
+        Err(_) => format!("{time_ms} ms after 1970"),
     }
 }
 
-/// Days since 1970-01-01 of a date of the Gregorian calendar, counting years from March.
-fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
-    let year = if month <= 2 { year - 1 } else { year };
-    let era = year.div_euclid(400);
-    let year_of_era = year.rem_euclid(400);
-    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
-    era * 146_097 + day_of_era - 719_468
+/// The times of one stream of readings, oldest first.
+///
+/// A time that local clocks show twice is the first occurrence unless the stream has passed it: the readings of an
+/// autumn night follow one another.
+#[derive(Debug, Clone)]
+pub struct TimeReader {
+    format: TimeFormat,
+    zone: LocalTimeZone,
+    previous_ms: Option<i64>,
+    may_repeat: bool,
 }
 
-/// The date so many days after 1970-01-01: the inverse of [`days_from_civil`].
-fn civil_from_days(days: i64) -> [i64; 3] {
-    let days = days + 719_468;
-    let era = days.div_euclid(146_097);
-    let day_of_era = days.rem_euclid(146_097);
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
-    [year, month, day]
+impl TimeReader {
+    /// For a stream that is read from its beginning.
+    pub fn new(format: TimeFormat, zone: LocalTimeZone) -> Self {
+        Self { format, zone, previous_ms: None, may_repeat: false }
+    }
+
+    /// For a stream that continues after `position` and may deliver its last reading again.
+    pub fn resumed(self, position: SourcePosition) -> Self {
+        Self { previous_ms: position.newest_ms, may_repeat: true, ..self }
+    }
+
+    /// The time that `text` names, in milliseconds since 1970 in UTC.
+    pub fn read(&mut self, text: &str) -> Option<i64> {
+        let [first, last] = self.format.occurrences_ms(text, &self.zone)?;
+        let passed = self.previous_ms.is_some_and(|previous_ms| match self.may_repeat {
+            true => first < previous_ms,
+            false => first <= previous_ms,
+        });
+        let time_ms = if passed { last } else { first };
+        self.previous_ms = Some(time_ms);
+        Some(time_ms)
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
     use proptest::prelude::*;
 
+    fn zone(name: &str) -> LocalTimeZone {
+        LocalTimeZone::named(name).unwrap()
+    }
+
     #[test]
     fn known_times() {
-        let iso = |text| TimeFormat::Iso.parse(text, 3600);
+        let iso = |text| TimeFormat::Iso.parse(text, &zone("+01:00"));
         assert_eq!(iso("1970-01-01T00:00:00Z"), Some(0));
         assert_eq!(iso("2024-01-01T00:00:00Z"), Some(1_704_067_200_000));
         assert_eq!(iso("2024-01-01 00:00"), Some(1_704_067_200_000 - 3_600_000));
         assert_eq!(iso("2024-01-01"), Some(1_704_067_200_000 - 3_600_000));
+        assert_eq!(iso("2023-12-31 24:00"), Some(1_704_067_200_000 - 3_600_000));
+        assert_eq!(iso("2023-12-31T24:00:00Z"), Some(1_704_067_200_000));
         assert_eq!(iso("2024-02-29T12:34:56.789+02:00"), Some(1_709_202_896_789));
         assert_eq!(iso("2024-02-29T12:34:56.7+0200"), Some(1_709_202_896_700));
         assert_eq!(iso("2000-12-31T23:59:59-05"), Some(978_325_199_000));
-        assert_eq!(TimeFormat::UnixS.parse("1704067200.25", 0), Some(1_704_067_200_250));
-        assert_eq!(TimeFormat::UnixMs.parse("1704067200250", 0), Some(1_704_067_200_250));
+        let utc = LocalTimeZone::default();
+        assert_eq!(TimeFormat::UnixS.parse("1704067200.25", &utc), Some(1_704_067_200_250));
+        assert_eq!(TimeFormat::UnixMs.parse("1704067200250", &utc), Some(1_704_067_200_250));
     }
 
     #[test]
     fn no_times() {
+        let utc = LocalTimeZone::default();
         for text in [
             "",
             "2024",
@@ -163,38 +134,67 @@ mod tests {
             "2024-13-01",
             "2024-01-01X",
             "2024-01-01 1:00",
-            "2024-01-01 12",
+            "2024-01-01 24:01",
             "2024-01-01T12:00:00.",
             "2024-01-01T12:00+1",
         ] {
-            assert_eq!(TimeFormat::Iso.parse(text, 0), None, "{text}");
+            assert_eq!(TimeFormat::Iso.parse(text, &utc), None, "{text}");
         }
-        assert_eq!(TimeFormat::UnixS.parse("nan", 0), None);
-        assert_eq!(TimeFormat::UnixS.parse("1e300", 0), None);
+        assert_eq!(TimeFormat::UnixS.parse("nan", &utc), None);
+        assert_eq!(TimeFormat::UnixS.parse("1e300", &utc), None);
+    }
+
+    /// The times of `texts`, in minutes after 2024-10-27 00:00 UTC.
+    fn minutes(times: &mut TimeReader, texts: &[&str]) -> Vec<i64> {
+        let since = |text: &&str| times.read(&format!("2024-10-27 {text}")).unwrap() - 1_729_987_200_000;
+        texts.iter().map(since).map(|time_ms| time_ms / 60_000).collect()
+    }
+
+    #[test]
+    fn the_repeated_hour_of_autumn_is_read_in_order() {
+        let london = TimeReader::new(TimeFormat::Iso, zone("Europe/London"));
+        let half_hours = ["00:30", "01:00", "01:30", "01:00", "01:30", "02:00", "02:30"];
+        assert_eq!(minutes(&mut london.clone(), &half_hours), [-30, 0, 30, 60, 90, 120, 150]);
+        assert_eq!(minutes(&mut london.clone(), &["00:00", "01:00", "01:00", "02:00"]), [-60, 0, 60, 120]);
+        assert_eq!(minutes(&mut london.clone(), &["01:30", "01:30Z", "01:40"]), [30, 90, 100]);
+    }
+
+    #[test]
+    fn a_stream_resumes_in_the_repeated_hour() {
+        let london = TimeReader::new(TimeFormat::Iso, zone("Europe/London"));
+        let at =
+            |minutes: i64| SourcePosition { newest_ms: Some(1_729_987_200_000 + minutes * 60_000), rows: 0 };
+        let texts = ["01:30", "01:40", "01:00", "02:00"];
+        assert_eq!(
+            minutes(&mut london.clone().resumed(at(30)), &texts),
+            [30, 40, 60, 120],
+            "in its first pass"
+        );
+        let texts = ["01:30", "01:40", "02:00"];
+        assert_eq!(minutes(&mut london.resumed(at(90)), &texts), [90, 100, 120], "in its second");
+    }
+
+    #[test]
+    fn the_skipped_hour_of_spring_has_no_readings() {
+        let mut london = TimeReader::new(TimeFormat::Iso, zone("Europe/London"));
+        let mut minute = |text: &str| (london.read(text).unwrap() - 1_711_843_200_000) / 60_000;
+        let texts = ["2024-03-31 00:30", "2024-03-31 02:00", "2024-03-31 02:30"];
+        assert_eq!(texts.map(&mut minute), [30, 60, 90]);
     }
 
     proptest! {
         #[test]
         fn any_text_is_a_time_or_none(text in "\\PC{0,40}", digits in "[0-9TZ:.+ -]{0,32}") {
             for format in [TimeFormat::Iso, TimeFormat::UnixS, TimeFormat::UnixMs] {
-                let _ = (format.parse(&text, 7200), format.parse(&digits, 7200));
+                let mut times = TimeReader::new(format, zone("Europe/London"));
+                let _ = (times.read(&text), times.read(&digits));
             }
         }
 
         #[test]
-        fn what_is_written_is_read(seconds in 0i64..253_402_300_800) {
-            prop_assert_eq!(TimeFormat::Iso.parse(&iso_text(seconds * 1000), 7200), Some(seconds * 1000));
-        }
-
-        #[test]
-        fn days_follow_days(days in -700_000i64..2_900_000) {
-            let (mut year, mut month, mut day) = (1970 + days / 366, 1, 1);
-            while days_from_civil(year + 1, 1, 1) <= days { year += 1 }
-            while days_from_civil(year, 1, 1) > days { year -= 1 }
-            while month < 12 && days_from_civil(year, month + 1, 1) <= days { month += 1 }
-            day += days - days_from_civil(year, month, 1);
-            prop_assert!((1..=days_in_month(year, month)).contains(&day));
-            prop_assert_eq!(days_from_civil(year, month, day), days);
+        fn what_is_written_is_read(seconds in 0..=Timestamp::MAX.as_second()) {
+            let read = TimeFormat::Iso.parse(&iso_text(seconds * 1000), &zone("+02:00"));
+            prop_assert_eq!(read, Some(seconds * 1000));
         }
     }
 }

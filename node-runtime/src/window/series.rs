@@ -358,10 +358,9 @@ impl SeriesWindow {
     fn write_lags(&self, lags_end: usize, inputs: &mut Vec<f32>) {
         for end in lags_end - self.settings.lags + 1..=lags_end {
             let value = self.steps[end - 1].value().unwrap_or(0.0);
-            let local_ms =
-                self.step_name(end) * self.step_ms() + i64::from(self.settings.utc_offset_s) * 1000;
+            let end_ms = self.step_name(end) * self.step_ms();
             inputs.push(self.normaliser.normalise(f64::from(value)));
-            inputs.extend(calendar::phases(local_ms));
+            inputs.extend(calendar::phases(end_ms, &self.settings.time_zone));
         }
     }
 }

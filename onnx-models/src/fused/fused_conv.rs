@@ -73,7 +73,7 @@ impl<'a> ConvGeometry<'a> {
         self.options.padding != [(0, 0); 2]
     }
 
-    /// Whether a kernel row is one run of memory.
+    /// True if a kernel row is one run of memory.
     fn whole_rows(&self) -> bool {
         self.options.groups == 1 && (self.options.dilation[1] == 1 || self.kernel[1] == 1)
     }
@@ -92,7 +92,7 @@ impl<'a> ConvGeometry<'a> {
         self.outputs.next_multiple_of(LANES_MAX)
     }
 
-    /// Where in the image the runs of the first output begin.
+    /// Positions in the image at which the runs of the first output begin.
     fn runs(&self) -> Vec<usize> {
         let columns = if self.whole_rows() { 1 } else { self.kernel[1] };
         let ([down, right], channels) = (self.options.dilation, self.all_channels());
@@ -102,7 +102,7 @@ impl<'a> ConvGeometry<'a> {
             .collect()
     }
 
-    /// Where in the image the window of every output begins.
+    /// Position in the image at which the window of every output begins.
     fn windows(&self) -> Vec<usize> {
         let [down, right] = self.options.stride;
         let start = |y: usize, x: usize| y * down * self.line() + x * right * self.all_channels();

@@ -52,7 +52,7 @@ pub(super) fn channels_last(x: FlexTensor) -> FlexTensor {
     planes_last(data, shape)
 }
 
-/// Whether the tensor is all there is in its storage.
+/// True if the tensor is all there is in its storage.
 fn fills(x: &FlexTensor) -> bool {
     x.layout().start_offset() == 0 && x.layout().num_elements() * 4 == x.bytes().len()
 }

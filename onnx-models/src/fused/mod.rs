@@ -40,7 +40,7 @@ type InputAndWeight = [FlexTensor; 2];
 
 /// An operation of `N` tensors and its derivative.
 trait FusedKernel<const N: usize>: Debug + Clone + Send + 'static {
-    /// What the derivative needs.
+    /// Values that the derivative needs.
     type Saved: Debug + Clone + Send + 'static;
 
     fn forward(&self, inputs: [FlexTensor; N]) -> (FlexTensor, Self::Saved);

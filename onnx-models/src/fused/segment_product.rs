@@ -18,14 +18,14 @@ pub(super) struct Product<'a> {
     pub(super) segments: &'a [ProductSegment],
 }
 
-/// Where a stretch of the sum begins in both factors.
+/// Beginning of a stretch of the sum in both factors.
 #[derive(Clone, Copy)]
 pub(super) struct ProductSegment {
     pub(super) a: usize,
     pub(super) b: usize,
 }
 
-/// Where a row of the first factor begins, and the row of the result.
+/// Beginnings of a row of the first factor and of the row of the result.
 #[derive(Clone, Copy)]
 pub(super) struct ProductRow {
     pub(super) from: usize,

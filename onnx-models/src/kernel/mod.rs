@@ -65,7 +65,7 @@ pub(crate) enum UnaryKernel {
 }
 
 impl UnaryKernel {
-    /// Whether the function is non-decreasing.
+    /// True if the function is non-decreasing.
     pub(crate) fn is_non_decreasing(self) -> bool {
         match self {
             UnaryKernel::Relu | UnaryKernel::Tanh | UnaryKernel::Sigmoid => true,

@@ -73,7 +73,7 @@ pub(crate) const SUPPORTED: &[&str] = &[
     "Where",
 ];
 
-/// Whether a value holds floats, which are computed, or integers, which are folded.
+/// Kind of a value: floats, which are computed, or integers, which are folded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ElementKind {
     Float,
@@ -182,7 +182,7 @@ impl Operator {
         }
     }
 
-    /// How many of the outputs are implemented; `None` is all.
+    /// Number of outputs that are implemented; `None` is all.
     pub(crate) fn outputs(&self) -> Option<usize> {
         match self {
             Operator::Layout(_) | Operator::Recurrent(_) => None,
@@ -191,7 +191,7 @@ impl Operator {
     }
 }
 
-/// Whether an operator takes this input as it is in the file and never trains it: running statistics, bounds, ratios and
+/// True if an operator takes this input as it is in the file and never trains it: running statistics, bounds, ratios and
 /// exponents.
 pub(crate) fn is_fixed_input(operator: &str, input: usize) -> bool {
     match operator {
@@ -201,7 +201,7 @@ pub(crate) fn is_fixed_input(operator: &str, input: usize) -> bool {
     }
 }
 
-/// Whether this input is the running mean or variance of a normalisation.
+/// True if this input is the running mean or variance of a normalisation.
 pub(crate) fn is_running_statistic(operator: &str, input: usize) -> bool {
     operator == "BatchNormalization" && input >= 3
 }

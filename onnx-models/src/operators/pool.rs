@@ -17,7 +17,7 @@ pub(crate) struct PoolOp {
     average: Option<CountPadding>,
 }
 
-/// Whether the padding counts in an average.
+/// Role of the padding in an average.
 type CountPadding = bool;
 
 impl PoolOp {

@@ -200,7 +200,7 @@ fn where_all_want_the_same_some_finish() {
         }
     }
     println!("{} of {} finished", finished.len(), transfers.len());
-    assert!(finished.len() >= transfers.len() / 2, "nobody gets in anybody's way for ever");
+    assert!(finished.len() >= transfers.len() / 2, "nobody gets in anybody's way without end");
 }
 
 #[test]

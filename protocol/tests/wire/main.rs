@@ -1,4 +1,4 @@
-//! What the protocol promises, tested on bytes.
+//! Promises of the protocol, tested on bytes.
 #![allow(clippy::unwrap_used)]
 
 mod any;

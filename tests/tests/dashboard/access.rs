@@ -101,7 +101,7 @@ async fn a_request_that_does_not_end_is_dropped_though_it_goes_on() {
         slow.write_all(format!("GET /healthz HTTP/1.1\r\nHost: {address}\r\n").as_bytes()).unwrap();
         let mut answer = [0; 12];
         // After a hundred lines it would be answered that they are too many.
-        let heard = loop {
+        let received = loop {
             match slow.read(&mut answer) {
                 Ok(bytes) => break bytes,
                 Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
@@ -110,7 +110,7 @@ async fn a_request_that_does_not_end_is_dropped_though_it_goes_on() {
                 Err(_) => break 0,
             }
         };
-        assert_eq!(heard, 0, "{}", String::from_utf8_lossy(&answer));
+        assert_eq!(received, 0, "{}", String::from_utf8_lossy(&answer));
         assert_eq!(get(address, "/healthz").status, 200);
     })
     .await

@@ -95,8 +95,8 @@ async fn openapi_describes_every_route_and_every_answer() {
                 assert_eq!(answer.status.to_string(), status, "{path}");
                 let content = operation["responses"][status]["content"].as_object().unwrap();
                 let (kind, content) = content.iter().next().unwrap();
-                let told = answer.header("content-type").unwrap();
-                assert!(told.starts_with(kind.as_str()), "{path}: {told}");
+                let content_type = answer.header("content-type").unwrap();
+                assert!(content_type.starts_with(kind.as_str()), "{path}: {content_type}");
                 if kind == "application/json" {
                     conforms(&answer.json(), &content["schema"], &document, path);
                 }

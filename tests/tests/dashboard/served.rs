@@ -29,19 +29,19 @@ pub(crate) async fn served(
     options: DashboardOptions,
 ) -> (Dashboard, Arc<Mutex<Vec<Command>>>) {
     let commands = Arc::new(Mutex::new(Vec::new()));
-    let heard = Arc::clone(&commands);
+    let received = Arc::clone(&commands);
     let command_sink = move |command| -> CommandResult {
-        let told = match &command {
+        let result = match &command {
             Command::Remove(node) if node.as_str() == "nobody" => {
                 Err(CommandRejection::UnknownNode(node.clone()).into())
             }
             Command::Explore => Err(CommandRejection::Unsettled.into()),
             _ => {
-                heard.lock().unwrap().push(command);
+                received.lock().unwrap().push(command);
                 Ok(())
             }
         };
-        Box::pin(ready(told))
+        Box::pin(ready(result))
     };
     (Dashboard::start(options, LiveView::new(view), Box::new(command_sink)).await.unwrap(), commands)
 }

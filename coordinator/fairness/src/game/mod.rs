@@ -2,12 +2,10 @@
 
 mod cosine;
 mod function;
-mod scored;
 mod streamed;
 
 pub use cosine::CosineGame;
 pub use function::FunctionGame;
-pub use scored::ScoredGame;
 pub use streamed::StreamedCosineGame;
 
 /// The coalition S of a game, which players join one by one.

@@ -75,12 +75,12 @@ impl AdmissionConfig {
         if digest.is_empty() || hex { Ok(()) } else { Err(RuleError::TokenDigest) }
     }
 
-    /// Whether a node's name is on the list.
+    /// True if a node's name is on the list.
     pub(crate) fn lists(&self, node: &NodeId) -> bool {
         self.nodes.is_empty() || self.nodes.contains(node)
     }
 
-    /// Whether a node may take part: its name is on the list, and it shows the token.
+    /// True if a node may take part: its name is on the list, and it shows the token.
     pub(crate) fn admits(&self, node: &NodeId, birth: &Birth) -> bool {
         let proven = self.token_sha256.is_empty()
             || birth.token.as_ref().is_some_and(|token| {

@@ -21,7 +21,7 @@ pub struct ExploringConfig {
     pub level: f64,
     /// Of the calibrated rule: half-widths of the standings, in temperatures.
     pub precision: f64,
-    /// Whether nodes whose contributions never vary, or follow from those of the others, are left out of the test, and others
+    /// Nodes whose contributions never vary, or follow from those of the others, are left out of the test, and others
     /// tested in their place; the published test waits for them without end.
     pub skip_uninformative: bool,
     /// Exploit after so many exploring rounds in any case; 0 leaves it to the rule.

@@ -11,7 +11,7 @@ use super::check::{RuleError, at_least_one, within};
 pub struct GeneralConfig {
     /// The federation's name, one level of its topics.
     pub name: FederationId,
-    /// How contributions are measured and rewarded.
+    /// Policy by which contributions are measured and rewarded.
     pub policy: Policy,
     /// Seed of every random draw.
     pub seed: u64,
@@ -61,7 +61,7 @@ impl std::fmt::Display for Policy {
 }
 
 impl GeneralConfig {
-    /// Whether `round` is the last one, or beyond it.
+    /// True if `round` is the last one, or beyond it.
     pub(crate) fn ends_with(&self, round: u32) -> bool {
         self.rounds > 0 && round >= self.rounds
     }

@@ -133,7 +133,7 @@ impl Draw {
         }
     }
 
-    /// Whether a saved draw can have been made among so many members.
+    /// True if a saved draw can have been made among so many members.
     pub(crate) fn is_sound(&self, members: usize) -> bool {
         let ascending =
             self.asked.windows(2).all(|pair| pair[0].node < pair[1].node) && self.absent.is_sorted();

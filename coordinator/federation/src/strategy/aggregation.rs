@@ -40,7 +40,7 @@ impl<'a> AggregationInput<'a> {
         self.node_models.get(node.get()).unwrap_or(self.latest)
     }
 
-    /// Whether a node still belongs to the federation.
+    /// True if a node still belongs to the federation.
     pub fn is_enrolled(&self, node: NodeIndex) -> bool {
         self.removed.binary_search(&node).is_err()
     }

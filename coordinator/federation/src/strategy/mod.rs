@@ -17,7 +17,7 @@ pub use self::aggregation::{AggregatedModel, AggregationInput};
 pub use self::evenhand::Evenhand;
 use crate::index::NodeIndex;
 
-/// Who takes part in a round.
+/// The nodes that take part in a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Participation {
     /// Everybody until the standings are settled; from then on k nodes, drawn by standing.
@@ -31,7 +31,7 @@ pub enum Participation {
 }
 
 impl Participation {
-    /// Whether contributions are measured in any round.
+    /// True if contributions are measured in any round.
     pub fn measures(self) -> bool {
         matches!(self, Self::ExploreThenDraw | Self::DrawMeasured)
     }
@@ -42,7 +42,7 @@ pub trait Strategy: Debug + Send + Sync {
     /// Its name in saved states.
     fn name(&self) -> &'static str;
 
-    /// Who takes part in a round.
+    /// The nodes that take part in a round.
     fn participation(&self) -> Participation;
 
     /// ϱ of these nodes, from their standings ψ and the temperature β; uniform unless overridden.

@@ -43,9 +43,9 @@ fn each_reason_of_refusal_is_told_counted_and_does_not_hold_up_the_round() {
         world.updates("a", *samples, vector);
     }
     assert!(world.closed.is_empty(), "b may still come");
-    let told: Vec<Refusal> = world.refusals.iter().map(|(_, refusal)| *refusal).collect();
+    let sent: Vec<Refusal> = world.refusals.iter().map(|(_, refusal)| *refusal).collect();
     use Refusal::*;
-    assert_eq!(told, [Unknown, Malformed, Dimension, NotFinite, Norm, Samples], "each told once a round");
+    assert_eq!(sent, [Unknown, Malformed, Dimension, NotFinite, Norm, Samples], "each sent once a round");
     world.updates("b", 10, &[1.0, 1.0]);
     let record = &world.last().round;
     assert_eq!(record.nodes[0].response, NodeResponse::Refused(Samples));

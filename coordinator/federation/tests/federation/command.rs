@@ -1,4 +1,4 @@
-//! What the operator can ask for while it runs.
+//! Commands of the operator while a federation runs.
 
 use evenhand_federation::{Command, CommandRejection, Input};
 use evenhand_protocol::message::{Answer, Phase, Refusal};

@@ -1,4 +1,4 @@
-//! How it ends: finished, or failed with a remedy.
+//! Ends of a federation: finished, or failed with a remedy.
 
 use evenhand_fairness::utility::DirectionEma;
 use evenhand_fairness::{Measurement, Utility, UtilityState};

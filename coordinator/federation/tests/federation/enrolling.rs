@@ -1,4 +1,4 @@
-//! Who may enrol, what they are told, and when it begins.
+//! Enrolment: admission, manifest, beginning.
 
 use evenhand_federation::{Command, Input};
 use evenhand_protocol::identity::Digest;
@@ -21,13 +21,13 @@ fn it_begins_when_enough_nodes_are_there_and_asks_them_all() {
 #[test]
 fn every_birth_is_answered_with_the_manifest_and_every_round_announced() {
     let world = ScriptedFederation::with(small_config(2), 2, &["a", "b"]);
-    let told: Vec<_> = world
+    let sent: Vec<_> = world
         .manifests
         .iter()
         .map(|(to, manifest)| (to.as_ref().map(|to| to.as_str()), manifest.phase, manifest.round))
         .collect();
     assert_eq!(
-        told,
+        sent,
         [(Some("a"), Phase::Enrolling, 0), (Some("b"), Phase::Enrolling, 0), (None, Phase::Exploring, 1),]
     );
     assert_eq!(world.manifests[0].1.parameters, 2);
@@ -47,19 +47,19 @@ fn only_the_listed_who_know_the_token_may_enrol() {
     rules.admission.nodes = vec![node("a"), node("b"), node("c")];
     rules.admission.token_sha256 = Digest::of(b"open sesame").to_string();
     let mut world = ScriptedFederation::new(rules, 1);
-    let knock = |token: &str| Birth {
+    let birth = |token: &str| Birth {
         graph: None,
         weights: None,
         token: Some(token.into()),
         software: String::new(),
     };
     for (name, token) in [("a", "open sesame"), ("b", "guess"), ("d", "open sesame"), ("b", "open sesame")] {
-        let status = Status { session: 1, life: Life::Born(knock(token)) };
+        let status = Status { session: 1, life: Life::Born(birth(token)) };
         world.step(Input::Status { node: node(name), status });
     }
     assert_eq!(world.refusals, [(node("b"), Refusal::Unknown), (node("d"), Refusal::Unknown)]);
     // The third of two is refused as well.
-    let status = Status { session: 1, life: Life::Born(knock("open sesame")) };
+    let status = Status { session: 1, life: Life::Born(birth("open sesame")) };
     world.step(Input::Status { node: node("c"), status });
     assert_eq!(world.refusals[2..], [(node("c"), Refusal::Unknown)]);
 }
@@ -73,7 +73,7 @@ fn whoever_was_shut_out_makes_room_for_another() {
     assert_eq!(world.refusals, [(node("c"), Refusal::Unknown)]);
     world.goes_offline("b", 1);
     world.comes_online("c", 2);
-    assert_eq!(world.refusals.len(), 2, "whoever is away keeps its place and its standing");
+    assert_eq!(world.refusals.len(), 2, "a node that is away keeps its place and its standing");
     world.command(Command::Remove(node("b")));
     world.comes_online("c", 3);
     assert_eq!(world.refusals.len(), 2);

@@ -1,4 +1,4 @@
-//! What everybody's contribution is while exploring, and when exploring ends.
+//! Contributions while exploring, and its end.
 
 use evenhand_fairness::{Estimator, Utility};
 use evenhand_federation::{Command, FederationConfig, NodeResponse, StopRuleKind, Tick};
@@ -113,8 +113,8 @@ fn it_stops_exploring_when_the_rule_says_so() {
     let p = verdict.p_value.unwrap();
     let pairs = [[0, 1], [0, 2], [1, 2]];
     assert!(
-        pairs.iter().any(|watched| rule.judge(&history, watched, 1.0).p_value == Some(p)),
-        "p is that of one pair of watched nodes"
+        pairs.iter().any(|tested| rule.judge(&history, tested, 1.0).p_value == Some(p)),
+        "p is that of one pair of tested nodes"
     );
     assert_eq!(last.round.round as usize, history.len());
     assert_eq!(world.asked(last.round.round + 1).len(), 1, "k = 1 are drawn from now on");
@@ -147,13 +147,13 @@ fn watching_all() -> FederationConfig {
     rules
 }
 
-/// Calibrated, so that the standing of whoever was shut out has to be left out as well.
+/// Calibrated, so that the standing of a node that was shut out has to be left out as well.
 #[test]
 fn a_node_that_was_shut_out_does_not_keep_everybody_exploring() {
-    for skip_constant in [false, true] {
+    for skip_uninformative in [false, true] {
         let mut rules = watching_all();
         rules.exploring.rule = StopRuleKind::Calibrated;
-        rules.exploring.skip_uninformative = skip_constant;
+        rules.exploring.skip_uninformative = skip_uninformative;
         rules.exploring.precision = 0.1;
         let mut world = ScriptedFederation::with(rules, 3, &["a", "b", "c"]);
         let mut rng = ChaCha8Rng::seed_from_u64(5);
@@ -187,7 +187,7 @@ fn silent_nodes_do_not_keep_everybody_exploring() {
     let mut one = watching_all();
     one.exploring.tested_nodes = 1;
     for silent in ["a", "b", "c"] {
-        assert!(settles(one.clone(), &[silent]) > 5, "another is watched instead");
+        assert!(settles(one.clone(), &[silent]) > 5, "another is tested instead");
     }
 }
 

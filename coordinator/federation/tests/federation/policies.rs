@@ -1,4 +1,4 @@
-//! What protects a federation: from standings that no longer hold, and from nodes that do too much.
+//! Protection of a federation from standings that no longer hold, and from nodes that do too much.
 
 use evenhand_fairness::Utility;
 use evenhand_federation::{AdmissionConfig, FederationConfig, Input, NodeResponse, NormPolicy};
@@ -68,7 +68,7 @@ fn standings_that_no_longer_hold_are_measured_anew() {
             called.p_value.unwrap() < 0.01
                 && called.reason.to_string().starts_with("contributions have moved")
         );
-        assert!(world.standing("a") < 0.0, "what was measured anew is what holds now");
+        assert!(world.standing("a") < 0.0, "what was measured again is what holds now");
     }
 }
 
@@ -126,8 +126,8 @@ fn who_says_too_much_is_not_heard_until_the_next_round() {
     world.answers("a", Answer::NeedGraph(Digest::of(b"graph")));
     world.updates("a", 10, &[1.0]);
     assert_eq!(world.graphs.len(), 3, "not even read");
-    let told: Vec<Refusal> = world.refusals.iter().map(|(_, refusal)| *refusal).collect();
-    assert_eq!(told, [Refusal::Rate], "told once");
+    let sent: Vec<Refusal> = world.refusals.iter().map(|(_, refusal)| *refusal).collect();
+    assert_eq!(sent, [Refusal::Rate], "sent once");
     world.updates("b", 10, &[1.0]);
     world.wait();
     let record = &world.last().round;
@@ -149,17 +149,17 @@ fn requests_from_the_lobby_and_births_are_counted_like_everything_else() {
         world.step(Input::Malformed { node: node("b") });
     }
     assert_eq!(world.graphs.len(), 4, "and one birth");
-    let greeted = |world: &ScriptedFederation, name: &str| {
+    let manifests = |world: &ScriptedFederation, name: &str| {
         world.manifests.iter().filter(|(to, _)| to.as_ref().is_some_and(|to| to.as_str() == name)).count()
     };
-    assert_eq!(greeted(&world, "b"), 3, "and two that were no message");
+    assert_eq!(manifests(&world, "b"), 3, "and two that were no message");
     // Both are there all the same, and the round that follows is theirs.
     world.comes_online("c", 1);
     assert_eq!(world.asked(1), ["a", "b", "c"]);
     for session in 1..100 {
         world.comes_online("c", session);
     }
-    assert_eq!(world.asked(1).len(), 3 + 5, "the model went out with each birth that was heard");
+    assert_eq!(world.asked(1).len(), 3 + 5, "the model went out with each birth that was read");
     assert_eq!(world.federation().open_round(), Some((3, 3)));
     for name in ["a", "b", "c"] {
         world.updates(name, 10, &[1.0]);
@@ -274,12 +274,12 @@ fn the_loudest_does_not_earn_the_best_standing() {
         let theta = world.last().weights.values();
         assert!(theta[0] < 0.0 && theta[1] < 1.0, "and the model goes with the others: {theta:?}");
         // What it sent is on record as it was sent.
-        let NodeResponse::Arrived { norm: told, samples: claimed, weight, .. } =
+        let NodeResponse::Arrived { norm: reported, samples: claimed, weight, .. } =
             world.last().round.nodes[4].response
         else {
             panic!("{:?}", world.last().round.nodes[4]);
         };
-        assert!((told - f64::from(norm)).abs() < 1e-3 * f64::from(norm) && claimed == samples);
+        assert!((reported - f64::from(norm)).abs() < 1e-3 * f64::from(norm) && claimed == samples);
         assert!((weight - if samples > 8 { 3.0 / 7.0 } else { 0.2 }).abs() < 1e-12, "{weight}");
         let sent = EncodedUpdate::F32(vec![-0.6 * norm, -0.8 * norm]);
         assert_eq!(world.last().received().updates[4].1.vector, sent);

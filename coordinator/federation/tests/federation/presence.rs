@@ -1,4 +1,4 @@
-//! Who is there, after a restart, a change of the token, or a clock set back.
+//! Presence of nodes after a restart, a change of the token, or a clock set back.
 
 use evenhand_federation::{Command, CommandRejection, FederationConfig, Input, NodeResponse, Tick};
 use evenhand_protocol::identity::Digest;
@@ -76,9 +76,9 @@ fn under_another_token_everybody_has_a_rounds_time_to_come_back() {
     world.comes_online("c", 1);
     world.now = Tick(10 * u64::from(DEADLINE_MS));
     world.restart(with_token(&rules, "new"));
-    let stranger = Some(CommandRejection::UnknownNode(node("c")));
+    let unknown = Some(CommandRejection::UnknownNode(node("c")));
     let known = world.federation().rejection(&Command::Remove(node("c")));
-    assert_eq!(known, stranger, "nor does whoever waited for a place keep it");
+    assert_eq!(known, unknown, "nor does a node that waited for a place keep it");
     shows(&mut world, "a", "new");
     assert!(world.asked(2).is_empty());
     shows(&mut world, "b", "new");
@@ -160,7 +160,7 @@ fn a_birth_that_the_broker_kept_does_not_show_that_a_node_is_still_there() {
         world.updates("a", 10, &[1.0]);
         world.wait();
     }
-    assert_eq!(world.asked(10), ["a", "b"], "it was heard: its silence is its own");
+    assert_eq!(world.asked(10), ["a", "b"], "it was received: its silence is its own");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Whom a round waits for, and when the next one begins.
+//! Answers that a round waits for, and the beginning of the next one.
 
 use evenhand_federation::{NodeResponse, Tick};
 

@@ -1,4 +1,4 @@
-//! Who is sent the weights and the graph, and who is not.
+//! Recipients of the weights and the graph.
 
 use evenhand_federation::Input;
 use evenhand_protocol::identity::Digest;

@@ -14,12 +14,10 @@ struct StopQuestion {
     rule: Option<StopRuleName>,
     contributions: Option<Vec<Vec<f64>>>,
     window: Option<usize>,
-    #[serde(alias = "strictness")]
     alpha: Option<f64>,
     level: Option<f64>,
     precision: Option<f64>,
     temperature: Option<f64>,
-    #[serde(alias = "watched")]
     tested_nodes: Option<Vec<usize>>,
     samples: Option<Vec<Vec<f64>>>,
     mu0: Option<Vec<f64>>,

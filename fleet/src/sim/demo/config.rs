@@ -14,7 +14,7 @@ pub struct DemoConfig {
     pub nodes: usize,
     /// Rounds.
     pub rounds: u32,
-    /// How contributions are measured and rewarded.
+    /// Policy by which contributions are measured and rewarded.
     pub policy: Policy,
     /// The longest mean wait that is promised, in rounds; 0 for three times that of equal odds.
     pub worst_wait: f64,

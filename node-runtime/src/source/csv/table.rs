@@ -2,12 +2,14 @@
 
 use super::{CsvConfig, LabelKind};
 use crate::reading::{LabelledRow, Reading, RowTarget};
+use crate::source::time::TimeReader;
 use crate::source::{SourceError, number};
 
 /// The meaning of a file's columns, from its first line.
 #[derive(Debug)]
 pub struct CsvTable {
     settings: CsvConfig,
+    times: TimeReader,
     columns: Option<CsvColumns>,
 }
 
@@ -33,7 +35,8 @@ pub enum CsvLine {
 impl CsvTable {
     /// A table before its first line.
     pub fn new(settings: CsvConfig) -> Self {
-        Self { settings, columns: None }
+        let times = TimeReader::new(settings.time_format, settings.time_zone.clone().unwrap_or_default());
+        Self { settings, times, columns: None }
     }
 
     /// Discards the columns: the file starts over.
@@ -56,7 +59,7 @@ impl CsvTable {
         }
         let content = match &self.columns {
             Some(CsvColumns::Series { time, value }) => {
-                reading(&self.settings, &fields, *time, *value).map(CsvLine::Reading)
+                reading(&self.settings, &mut self.times, &fields, *time, *value).map(CsvLine::Reading)
             }
             Some(CsvColumns::Labelled { features, label }) => {
                 row(&self.settings, &fields, features, *label).map(CsvLine::Row)
@@ -93,8 +96,14 @@ impl CsvTable {
     }
 }
 
-fn reading(settings: &CsvConfig, fields: &[String], time: usize, value: usize) -> Option<Reading> {
-    let time_ms = settings.time_format.parse(fields.get(time)?, settings.utc_offset_s)?;
+fn reading(
+    settings: &CsvConfig,
+    times: &mut TimeReader,
+    fields: &[String],
+    time: usize,
+    value: usize,
+) -> Option<Reading> {
+    let time_ms = times.read(fields.get(time)?)?;
     let value = number(fields.get(value)?, settings.decimal_comma)?;
     Some(Reading { time_ms, value })
 }

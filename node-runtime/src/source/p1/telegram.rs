@@ -1,14 +1,16 @@
 //! P1 telegrams.
 
+use jiff::civil::DateTime;
+use jiff::tz::Offset;
+
 use super::P1Config;
 use crate::reading::Reading;
-use crate::source::time::civil_ms;
 use crate::source::{now_ms, number};
 
 /// A telegram has at most a few kilobytes.
 const TELEGRAM_BYTES_MAX: usize = 16 * 1024;
-/// Hours by which the Netherlands and Belgium are ahead of UTC in winter and in summer.
-const SEASON_HOURS: [(u8, i64); 2] = [(b'W', 1), (b'S', 2)];
+/// Offsets of the Netherlands and Belgium from UTC in winter and in summer.
+const SEASON_OFFSETS: [(u8, Offset); 2] = [(b'W', Offset::constant(1)), (b'S', Offset::constant(2))];
 
 /// Cuts a stream into telegrams: from `/` to the line that begins with `!`.
 #[derive(Debug, Default)]
@@ -92,11 +94,12 @@ fn telegram_time(text: &str) -> Option<i64> {
     let (digits, season) = text.as_bytes().split_at_checked(12)?;
     let two = |at: usize| {
         let pair = digits.get(at..at + 2)?;
-        pair.iter().all(u8::is_ascii_digit).then(|| i64::from((pair[0] - b'0') * 10 + pair[1] - b'0'))
+        pair.iter().all(u8::is_ascii_digit).then(|| ((pair[0] - b'0') * 10 + pair[1] - b'0') as i8)
     };
-    let (_, hours) = SEASON_HOURS.into_iter().find(|(letter, _)| season == [*letter])?;
-    let (date, clock) = ([2000 + two(0)?, two(2)?, two(4)?], [two(6)?, two(8)?, two(10)?]);
-    civil_ms(date, clock, hours * 3600)
+    let (_, offset) = SEASON_OFFSETS.into_iter().find(|(letter, _)| season == [*letter])?;
+    let year = 2000 + i16::from(two(0)?);
+    let local = DateTime::new(year, two(2)?, two(4)?, two(6)?, two(8)?, two(10)?, 0).ok()?;
+    Some(offset.to_timestamp(local).ok()?.as_millisecond())
 }
 
 /// CRC-16/ARC, as DSMR has it: polynomial x¹⁶ + x¹⁵ + x² + 1, least significant bit first, from 0.

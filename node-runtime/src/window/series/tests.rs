@@ -1,5 +1,6 @@
 #![allow(clippy::unwrap_used)]
 use super::*;
+use crate::time_zone::LocalTimeZone;
 use proptest::prelude::*;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
@@ -45,7 +46,7 @@ fn samples_are_lags_and_the_value_after_them() {
         loads(&series, &taken),
         [(vec![1.0, 2.0], 4.0), (vec![2.0, 4.0], 7.0), (vec![4.0, 7.0], 11.0)]
     );
-    let calendar = calendar::phases(2 * MINUTE_MS);
+    let calendar = calendar::phases(2 * MINUTE_MS, &LocalTimeZone::default());
     assert_eq!(taken.batch.inputs[FEATURES + 1..2 * FEATURES], calendar);
     series.mark_used(taken.upto);
     assert_eq!(series.batch(10), None);

@@ -40,7 +40,7 @@ pub enum ModelPromise {
 pub struct ObservedStrategy {
     pub new: NewStrategy,
     pub model: ModelPromise,
-    /// Whether a newcomer must begin with the model of another node, not with the latest.
+    /// True if a newcomer must begin with the model of another node, not with the latest.
     pub newcomers_start_low: bool,
 }
 

@@ -63,7 +63,7 @@ async fn follow_rounds(
     let mut options = LinkOptions::new(broker, format!("{federation}-rounds"));
     options.subscriptions = vec![topic::manifest(&federation)];
     options.persistent = false;
-    let (_outbox, mut events) = Link::connect(options)?;
+    let (_publisher, mut events) = Link::connect(options)?;
     while let Some(event) = events.next().await {
         if let LinkEvent::Message { message: Message::Manifest(manifest), .. } = event {
             let over = matches!(manifest.phase, Phase::Finished | Phase::Failed);
