@@ -76,8 +76,8 @@ impl PreparedModel {
         trained
     }
 
-    /// The first output of the model for a prediction; none if the model has no output.
-    pub fn predict(&self, prediction: &Prediction) -> Result<Option<f32>, ModelError> {
+    /// The outputs of the model for a prediction, one row after the other.
+    pub fn predict(&self, prediction: &Prediction) -> Result<Vec<f32>, ModelError> {
         let Prediction { weights, query, .. } = prediction;
         let mut loaded = match self.0.predictors.take(|idle| Arc::ptr_eq(&idle.weights, weights)) {
             Some(idle) => idle,
@@ -89,7 +89,7 @@ impl PreparedModel {
         };
         let outputs = loaded.predict(weights, &query.inputs, &query.shape);
         self.0.predictors.put(loaded);
-        Ok(outputs?.first().copied())
+        outputs
     }
 
     fn count(&self, part: &str) {

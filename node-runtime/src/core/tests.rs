@@ -467,7 +467,7 @@ fn forecasts_follow_readings_and_draws() {
     );
     let crate::window::DataWindow::Series(series) = node.window() else { panic!("rows") };
     let forecast = Forecast { for_ms: 21 * 60_000, value: series.normaliser().mean() };
-    let said = node.step(NOW, NodeInput::Predicted { for_ms: 21 * 60_000, value: 0.0 });
+    let said = node.step(NOW, NodeInput::Predicted { for_ms: 21 * 60_000, outputs: vec![0.0] });
     assert_eq!(said, [NodeEffect::Forecast(forecast)]);
     assert_eq!(node.forecasts().newest(), Some(forecast));
     node.step(NOW, readings(21..22));
@@ -514,7 +514,7 @@ fn any_input() -> impl Strategy<Value = NodeInput> {
                 Ok(Trained { loss: 0.1, online_loss: None, vector: vec![entry; PARAMETERS] })
             },
         }),
-        1 => any::<f32>().prop_map(|value| NodeInput::Predicted { for_ms: 0, value }),
+        1 => any::<f32>().prop_map(|value| NodeInput::Predicted { for_ms: 0, outputs: vec![value] }),
     ]
 }
 

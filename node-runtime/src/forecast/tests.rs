@@ -200,7 +200,8 @@ fn adversarial_series_cost_at_most_two_percent_of_the_best_naive_forecast() {
         Some(2.0),
     );
     worst.sort_by(|a, b| b.1.total_cmp(&a.1));
-    let beyond: Vec<&str> = worst.iter().filter(|(_, excess)| *excess > 0.02).map(|(name, _)| &**name).collect();
+    let beyond: Vec<&str> =
+        worst.iter().filter(|(_, excess)| *excess > 0.02).map(|(name, _)| &**name).collect();
     // Known to be missed: long leads learn a day late, and these loads change their habits within days.
     let known = [
         "alternating days day",

@@ -91,7 +91,7 @@ impl LogDedup {
             tracing::warn!(node = %self.node, "clock jump in the readings; restarting the series");
         }
         self.restarts = restarts;
-        if let DataWindow::Series(series) = node.window()
+        if let Some(series) = node.window().series()
             && series.rejected() > std::mem::replace(&mut self.rejected, series.rejected())
         {
             tracing::warn!(

@@ -90,10 +90,15 @@ struct Topics {
 /// The state that Home Assistant shows.
 fn state(status: &StatusSnapshot) -> Value {
     let account = status.account.as_ref();
+    let day_ahead = status.day_ahead.as_ref();
+    let overall = day_ahead.and_then(|day_ahead| day_ahead.overall.as_ref());
     json!({
         "forecast": status.forecast.map(|forecast| forecast.value),
         "forecast_for": status.forecast.map(|forecast| iso_text(forecast.for_ms)),
         "mean_absolute_error": status.mean_absolute_error,
+        "skill": overall.and_then(|overall| overall.skill),
+        "coverage": overall.and_then(|overall| overall.coverage),
+        "vector": day_ahead.and_then(|day_ahead| day_ahead.vector.as_ref()),
         "round": status.round,
         "standing": account.map(|account| account.standing),
         "sampling_probability": account.map(|account| account.sampling_probability),
