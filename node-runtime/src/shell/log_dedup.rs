@@ -5,7 +5,6 @@ use evenhand_protocol::envelope::DecodeError;
 use evenhand_protocol::identity::{Digest, NodeId};
 
 use crate::core::Node;
-use crate::window::DataWindow;
 
 /// Conditions that were logged.
 #[derive(Debug)]
