@@ -203,16 +203,9 @@ fn adversarial_series_cost_at_most_two_percent_of_the_best_naive_forecast() {
     let beyond: Vec<&str> =
         worst.iter().filter(|(_, excess)| *excess > 0.02).map(|(name, _)| &**name).collect();
     // Known to be missed: long leads learn a day late, and these loads change their habits within days.
-    let known = [
-        "alternating days day",
-        "regimes of three days hour",
-        "walk all",
-        "walk day",
-        "weeks all",
-        "weeks day",
-    ];
+    let known = ["alternating days day", "walk all", "walk day"];
     assert!(beyond.iter().all(|name| known.contains(name)), "{worst:#.3?}");
-    assert!(worst[0].1 <= 0.08, "{worst:#.3?}");
+    assert!(worst[0].1 <= 0.07, "{worst:#.3?}");
 }
 
 #[test]
