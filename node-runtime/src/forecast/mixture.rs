@@ -44,7 +44,7 @@ impl LeadGroup {
         match lead * step_s {
             _ if lead <= 1 => LeadGroup::Next,
             ..=3600 => LeadGroup::Hour,
-            ..=14_400 => LeadGroup::FourHours,
+            3601..=14_400 => LeadGroup::FourHours,
             _ => LeadGroup::Day,
         }
     }

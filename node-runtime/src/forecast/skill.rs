@@ -115,9 +115,9 @@ impl StalenessClass {
     pub fn of(rounds: Option<u32>) -> Self {
         match rounds {
             None => StalenessClass::Never,
-            Some(..=1) => StalenessClass::Fresh,
-            Some(..=4) => StalenessClass::Recent,
-            Some(..=16) => StalenessClass::Old,
+            Some(0..=1) => StalenessClass::Fresh,
+            Some(2..=4) => StalenessClass::Recent,
+            Some(5..=16) => StalenessClass::Old,
             Some(_) => StalenessClass::Ancient,
         }
     }
