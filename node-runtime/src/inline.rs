@@ -122,8 +122,8 @@ impl<S: Source> InlineNode<S> {
                 Some(NodeInput::Trained { job_id: job.id, outcome })
             }
             NodeEffect::Predict(prediction) => {
-                let value = self.models.find(prediction.graph)?.predict(&prediction).ok()??;
-                Some(NodeInput::Predicted { for_ms: prediction.query.for_ms, value })
+                let outputs = self.models.find(prediction.graph)?.predict(&prediction).ok()?;
+                Some(NodeInput::Predicted { for_ms: prediction.query.for_ms, outputs })
             }
             NodeEffect::Forecast(_)
             | NodeEffect::Journal(_)

@@ -60,9 +60,9 @@
 //!                 inputs.push_back(NodeInput::Trained { job_id: job.id, outcome });
 //!             }
 //!             NodeEffect::Predict(prediction) => {
-//!                 let value = models.find(prediction.graph).and_then(|model| model.predict(&prediction).ok()?);
+//!                 let outputs = models.find(prediction.graph).and_then(|model| model.predict(&prediction).ok());
 //!                 let for_ms = prediction.query.for_ms;
-//!                 inputs.extend(value.map(|value| NodeInput::Predicted { for_ms, value }));
+//!                 inputs.extend(outputs.map(|outputs| NodeInput::Predicted { for_ms, outputs }));
 //!             }
 //!             NodeEffect::Journal(entry) => journal.push(entry),
 //!             NodeEffect::Forecast(forecast) => println!("{:.3}", forecast.value),

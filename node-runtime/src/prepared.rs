@@ -98,11 +98,10 @@ impl PreparedModel {
         Ok(personal.iter().zip(step?.gradient).map(|(old, step)| old - step).collect())
     }
 
-    /// The first output of the model for a prediction; none if the model has no output.
-    pub fn predict(&self, prediction: &Prediction) -> Result<Option<f32>, ModelError> {
+    /// The outputs of the model for a prediction, one row after the other; its personal part is that of the file.
+    pub fn predict(&self, prediction: &Prediction) -> Result<Vec<f32>, ModelError> {
         let Prediction { weights, query, .. } = prediction;
-        let outputs = self.outputs(weights, &self.0.initial_personal, &query.inputs, &query.shape)?;
-        Ok(outputs.first().copied())
+        self.outputs(weights, &self.0.initial_personal, &query.inputs, &query.shape)
     }
 
     /// All outputs of the model with these shared and personal weights, in row-major order.

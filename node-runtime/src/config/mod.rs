@@ -29,7 +29,7 @@ pub use metrics::MetricsConfig;
 pub use owner::OwnerConfig;
 pub use pace::{Pace, PaceConfig};
 pub use rows::RowsConfig;
-pub use window::{MeterQuantity, SeriesConfig};
+pub use window::{MeterQuantity, SampleFormat, SeriesConfig};
 
 use self::section::Section;
 use crate::core::NodeSettings;

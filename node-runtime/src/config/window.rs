@@ -9,13 +9,18 @@ use crate::time_zone::LocalTimeZone;
 section! {
     /// The `[window]` section: rules by which readings become samples.
     pub struct SeriesConfig {
+        /// "lags": a sample is `lags` steps and one value ahead. "day-ahead": a sample is one step of the next day, for models
+        /// of quantiles such as load-quantiles.
+        pub samples: SampleFormat = SampleFormat::Lags,
         /// Length of a step in seconds; the readings within a step are averaged.
         pub step_s: u32 = 900,
         /// Steps that the model looks back.
         pub lags: usize = 24,
         /// Steps that it looks ahead.
         pub horizon: usize = 1,
-        /// Steps in memory.
+        /// Steps of a day-ahead forecast; 0: one day.
+        pub horizon_steps: usize = 0,
+        /// Steps in memory; a day-ahead forecast has 58 days.
         pub history_steps: usize = 2_880,
         /// Missing steps in a row that are interpolated at most; they serve as input, never as target.
         pub gap_steps_max: usize = 2,
@@ -30,6 +35,16 @@ section! {
         /// Share of a batch that is drawn from samples that were used before, at least 0, below 1.
         pub replay_share: f64 = 0.0,
     }
+}
+
+/// Format of the samples.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SampleFormat {
+    /// The last steps, and the value some steps later.
+    Lags,
+    /// One row for each lead of a day-ahead forecast.
+    DayAhead,
 }
 
 /// Meaning of a reading.
@@ -59,6 +74,18 @@ impl SectionCheck for SeriesConfig {
             Self { history_steps, .. } if *history_steps < span => format!(
                 "{name}.history_steps = {history_steps} cannot hold one sample; raise it to lags + horizon = {span} or more"
             ),
+            Self { samples: SampleFormat::DayAhead, step_s, .. }
+                if !(60..=3600).contains(step_s) || 86_400 % step_s != 0 =>
+            {
+                format!(
+                    "{name}.step_s = {step_s}; steps of a day-ahead forecast last 60 to 3600 seconds and divide a day, e.g. 900"
+                )
+            }
+            Self { samples: SampleFormat::DayAhead, horizon_steps, step_s, .. }
+                if horizon_steps.saturating_mul(*step_s as usize) > 7 * 86_400 =>
+            {
+                format!("{name}.horizon_steps = {horizon_steps}; a forecast reaches a week at most")
+            }
             _ => return Ok(()),
         };
         Err(NodeConfigError::Value(sentence))

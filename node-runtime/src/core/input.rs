@@ -42,10 +42,10 @@ pub enum NodeInput {
     },
     /// The result of [`NodeEffect::Predict`](super::NodeEffect::Predict).
     Predicted {
-        /// The end of the forecast step.
+        /// The end of the forecast step, or of the first one.
         for_ms: i64,
-        /// The model's output, normalised.
-        value: f32,
+        /// The model's outputs: one normalised value, or the corrections of every lead.
+        outputs: Vec<f32>,
     },
     /// The program is about to end.
     Shutdown,

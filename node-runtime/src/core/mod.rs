@@ -12,6 +12,7 @@ mod measure;
 mod node;
 mod optimiser;
 mod orders;
+mod predict;
 mod saved_node;
 
 #[cfg(test)]

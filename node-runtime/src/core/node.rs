@@ -12,14 +12,15 @@ use evenhand_protocol::topic::Channel;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 
-use super::effect::{NodeEffect, Prediction};
-use super::forecasts::{Forecast, Forecasts};
+use super::effect::NodeEffect;
+use super::forecasts::Forecasts;
 use super::graph::{GraphState, ModelInfo};
 use super::input::{GraphOutcome, NodeInput, Trained};
 use super::journal_entry::JournalEntry;
 use super::measure::{QueuedMeasure, ReferenceWeights, RunningMeasurement, SentMeasurement};
 use super::optimiser::OptimiserState;
 use super::orders::{RunningTraining, SentAnswer};
+use crate::forecast::{ForecastVector, Outlook};
 use crate::reading::InputBatch;
 use crate::window::{DataWindow, WindowSettings};
 
@@ -88,6 +89,10 @@ pub struct Node {
     /// Batches of data so far: their numbers in the journal.
     pub(super) batches_received: u64,
     pub(super) forecasts: Forecasts,
+    /// The newest day-ahead forecast.
+    pub(super) vector: Option<ForecastVector>,
+    /// Inputs of the day-ahead forecast that the driver is asked for.
+    pub(super) outlook: Option<Outlook>,
     /// Step and weights of the last forecast requested.
     pub(super) predicted: Option<(i64, Digest)>,
 }
@@ -125,6 +130,8 @@ impl Node {
             refusal: None,
             batches_received: 0,
             forecasts: Forecasts::default(),
+            vector: None,
+            outlook: None,
             predicted: None,
         }
     }
@@ -149,7 +156,7 @@ impl Node {
             NodeInput::Graph { digest, outcome } => self.graph_resolved(digest, outcome, &mut effects),
             NodeInput::Data(batch) => self.handle_data(batch, &mut effects),
             NodeInput::Trained { job_id, outcome } => self.finish_job(job_id, outcome, &mut effects),
-            NodeInput::Predicted { for_ms, value } => self.forecast_made(for_ms, value, &mut effects),
+            NodeInput::Predicted { for_ms, outputs } => self.forecast_made(for_ms, &outputs, &mut effects),
             NodeInput::Shutdown => {
                 self.publish(Channel::Status, Message::Status(self.offline_status()), true, &mut effects)
             }
@@ -197,6 +204,11 @@ impl Node {
     /// Its forecasts and their outcomes.
     pub fn forecasts(&self) -> &Forecasts {
         &self.forecasts
+    }
+
+    /// Its newest day-ahead forecast.
+    pub fn forecast_vector(&self) -> Option<&ForecastVector> {
+        self.vector.as_ref()
     }
 
     /// Its session: grows with every start.
@@ -356,35 +368,8 @@ impl Node {
 
     fn add_data(&mut self, batch: &InputBatch) {
         self.window.add(batch);
-        if let DataWindow::Series(series) = &self.window {
+        if let Some(series) = self.window.series() {
             self.forecasts.evaluate(series);
-        }
-    }
-
-    /// Requests a forecast of the next step, unless one was made with these weights.
-    pub(super) fn predict(&mut self, effects: &mut Vec<NodeEffect>) {
-        if let (true, GraphState::Ready { info, sample }, Some(held), Some(mut query)) =
-            (self.settings.forecasts, &self.graph, &self.held, self.window.query())
-        {
-            let requested = Some((query.for_ms, held.digest));
-            if self.predicted == requested {
-                return;
-            }
-            self.predicted = requested;
-            query.shape = std::iter::once(1).chain(sample.iter().copied()).collect();
-            let prediction = Prediction { graph: info.digest, weights: Arc::clone(&held.weights), query };
-            effects.push(NodeEffect::Predict(Box::new(prediction)));
-        }
-    }
-
-    fn forecast_made(&mut self, for_ms: i64, value: f32, effects: &mut Vec<NodeEffect>) {
-        if let DataWindow::Series(series) = &self.window
-            && value.is_finite()
-        {
-            let forecast = Forecast { for_ms, value: series.normaliser().restore(value) };
-            self.forecasts.add(forecast);
-            self.forecasts.evaluate(series);
-            effects.push(NodeEffect::Forecast(forecast));
         }
     }
 }

@@ -14,7 +14,7 @@ use super::measure::SentMeasurement;
 use super::node::{HeldModel, Node, NodeSettings};
 use super::optimiser::OptimiserState;
 use super::orders::SentAnswer;
-use crate::window::{DataWindow, WindowSettings};
+use crate::window::DataWindow;
 
 /// The persistent state of a node: values only, no handles.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -72,12 +72,7 @@ impl Node {
     /// Data that were cut into samples by other settings are dropped.
     pub fn restore(settings: NodeSettings, session: u64, saved: SavedNode) -> Self {
         let mut node = Node::new(settings, session);
-        let same_cut = match (&saved.window, &node.settings.window) {
-            (DataWindow::Series(series), WindowSettings::Series(settings)) => series.settings() == settings,
-            (DataWindow::Rows(rows), WindowSettings::Rows(settings)) => rows.settings() == settings,
-            _ => false,
-        };
-        if same_cut {
+        if saved.window.is_cut_by(&node.settings.window) {
             node.window = saved.window.restored();
         }
         node.round = saved.round;

@@ -12,7 +12,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::reading::{InputBatch, Reading};
-use crate::window::{SeriesConfig, WindowSettings};
+use crate::window::{SampleFormat, SeriesConfig, WindowSettings};
 
 const GRAPH: Digest = Digest([1; 32]);
 const PARAMETERS: usize = 4;
@@ -467,7 +467,7 @@ fn forecasts_follow_readings_and_draws() {
     );
     let crate::window::DataWindow::Series(series) = node.window() else { panic!("rows") };
     let forecast = Forecast { for_ms: 21 * 60_000, value: series.normaliser().mean() };
-    let said = node.step(NOW, NodeInput::Predicted { for_ms: 21 * 60_000, value: 0.0 });
+    let said = node.step(NOW, NodeInput::Predicted { for_ms: 21 * 60_000, outputs: vec![0.0] });
     assert_eq!(said, [NodeEffect::Forecast(forecast)]);
     assert_eq!(node.forecasts().newest(), Some(forecast));
     node.step(NOW, readings(21..22));
@@ -514,7 +514,7 @@ fn any_input() -> impl Strategy<Value = NodeInput> {
                 Ok(Trained { loss: 0.1, online_loss: None, vector: vec![entry; PARAMETERS] })
             },
         }),
-        1 => any::<f32>().prop_map(|value| NodeInput::Predicted { for_ms: 0, value }),
+        1 => any::<f32>().prop_map(|value| NodeInput::Predicted { for_ms: 0, outputs: vec![value] }),
     ]
 }
 
@@ -567,4 +567,54 @@ proptest! {
         let saved = node.save();
         prop_assert_eq!(Node::restore(node.settings.clone(), 2, saved.clone()).save().session(), 2);
     }
+}
+
+fn hours(hours: std::ops::Range<i64>) -> NodeInput {
+    let reading = |hour: i64| Reading { time_ms: hour * 3_600_000, value: (hour % 24) as f64 };
+    NodeInput::Data(InputBatch::Readings(hours.map(reading).collect()))
+}
+
+#[test]
+fn a_node_without_a_model_forecasts_the_day_naively_and_with_one_by_its_corrections() {
+    let series = SeriesConfig { samples: SampleFormat::DayAhead, step_s: 3600, ..Default::default() };
+    let settings = NodeSettings { window: WindowSettings::Series(series), forecasts: true, ..settings() };
+    let mut node = Node::new(settings.clone(), 1);
+    let forecasts = |effects: Vec<NodeEffect>| -> Vec<Forecast> {
+        let forecast =
+            |effect| if let NodeEffect::Forecast(forecast) = effect { Some(forecast) } else { None };
+        effects.into_iter().filter_map(forecast).collect()
+    };
+    assert_eq!(forecasts(node.step(NOW, hours(1..24))), [], "23 hours are no day");
+    node.step(NOW, hours(24..25));
+    assert_eq!(node.forecast_vector().unwrap().values.len(), 24);
+    let made = forecasts(node.step(NOW, hours(25..200)));
+    assert_eq!(made, [Forecast { for_ms: 200 * 3_600_000, value: made[0].value }]);
+
+    let mut restored = Node::restore(settings, 2, node.save());
+    restored.step(NOW, hours(200..201));
+    node.step(NOW, hours(200..201));
+    assert_eq!(restored.forecast_vector(), node.forecast_vector(), "nothing was lost");
+
+    node.step(NOW, NodeInput::Connected);
+    node.step(NOW, manifest(1));
+    let info = ModelInfo { input_shape: vec![None, Some(crate::forecast::INPUTS)], ..info() };
+    node.step(NOW, NodeInput::Graph { digest: GRAPH, outcome: GraphOutcome::Ready(info) });
+    let effects = node.step(NOW, order(1));
+    let job =
+        effects.iter().find_map(|effect| if let NodeEffect::Train(job) = effect { Some(job) } else { None });
+    assert_eq!(job.unwrap().batch.shape, [8, crate::forecast::INPUTS]);
+    let asked =
+        |effects: &[NodeEffect]| effects.iter().any(|effect| matches!(effect, NodeEffect::Predict(_)));
+    assert!(asked(&node.step(NOW, hours(201..202))));
+    let before = node.forecast_vector().cloned();
+    let for_ms = 202 * 3_600_000;
+    let early = node.step(NOW, NodeInput::Predicted { for_ms: for_ms - 3_600_000, outputs: vec![1.0; 72] });
+    assert_eq!(
+        (forecasts(early), node.forecast_vector()),
+        (vec![], before.as_ref()),
+        "of an hour that is over"
+    );
+    let made = forecasts(node.step(NOW, NodeInput::Predicted { for_ms, outputs: vec![1.0; 72] }));
+    assert_eq!(made.len(), 1);
+    assert_ne!(node.forecast_vector(), before.as_ref());
 }

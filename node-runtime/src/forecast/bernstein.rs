@@ -13,20 +13,20 @@ const RATE_MAX_LOG2: i32 = 3;
 /// # Formula
 ///
 /// With r_j the regret of a round against expert j (Σⱼ pⱼ·r_j = 0 for the weights p of that round), and after each round
-/// R_j ← λ·R_j + r_j, V_j ← λ·V_j + r_j², B ← max(B, |r|):
+/// R_j ← λ·R_j + r_j, V_j ← λ·V_j + r_j²:
 ///
-/// pⱼ ∝ πⱼ · Σ_η η · exp(η·Rⱼ − η²·Vⱼ), over the learning rates η ≤ 1/(2B).
+/// pⱼ ∝ πⱼ · Σ_η η · exp(η·Rⱼ − η²·Vⱼ), over the learning rates η ≤ 1/(2Bⱼ).
 ///
-/// A round whose regrets exceed B is scaled down to B before it counts.
+/// Bⱼ is a power of two that no |r_j| exceeds. A round in which one does raises that range and counts nothing else.
 ///
 /// # Bound
 ///
-/// After any rounds, for every expert j and every η ≤ 1/(2B) of the grid of K learning rates,
-/// Rⱼ ≤ η·Vⱼ + ln(K/πⱼ)/η + B, where the last B is for the rounds that were scaled down.
+/// After any rounds, for every expert j and every η ≤ 1/(2Bⱼ) of the grid of K learning rates,
+/// Rⱼ ≤ η·Vⱼ + ln(K/πⱼ)/η + D·Bⱼ, where D is the number of rounds that raised a range.
 ///
 /// Proof: exp(x − x²) ≤ 1 + x for x ≥ −½, so Φ = Σⱼ Σ_η πⱼ/K·exp(η·Rⱼ − η²·Vⱼ) never grows by a round; dropping a learning
 /// rate lowers it; and forgetting replaces each exponential by its power λ ≤ 1, where Jensen's inequality gives Φ ≤ Φ^λ ≤ 1.
-/// So each term is at most 1. Scaling B₁ < B₂ down to B₁ changes R by at most B₂ − B₁, in all by at most B.
+/// So each term is at most 1. A round that is left out changes the regret against j by at most Bⱼ.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Bernstein {
     priors: Vec<f64>,
@@ -34,8 +34,10 @@ pub struct Bernstein {
     regrets: Vec<f64>,
     /// V.
     squares: Vec<f64>,
-    /// B: the largest regret of a round so far.
-    range: f64,
+    /// B.
+    ranges: Vec<f64>,
+    /// D.
+    raised: u64,
     /// λ: the share of R and V that remains after a round.
     memory: f64,
 }
@@ -44,7 +46,14 @@ impl Bernstein {
     /// No round yet. The priors are positive and sum to at most 1; `memory` is λ.
     pub fn new(priors: Vec<f64>, memory: f64) -> Self {
         let count = priors.len();
-        Self { priors, regrets: vec![0.0; count], squares: vec![0.0; count], range: 0.0, memory }
+        Self {
+            priors,
+            regrets: vec![0.0; count],
+            squares: vec![0.0; count],
+            ranges: vec![0.0; count],
+            raised: 0,
+            memory,
+        }
     }
 
     /// p: the weights of the experts, which sum to 1.
@@ -61,15 +70,15 @@ impl Bernstein {
     fn logarithm(&self, expert: usize) -> f64 {
         let (regret, square) = (self.regrets[expert], self.squares[expert]);
         let exponents: Vec<f64> =
-            self.rates().map(|rate| rate.ln() + rate * regret - rate * rate * square).collect();
+            self.rates(expert).map(|rate| rate.ln() + rate * regret - rate * rate * square).collect();
         let largest = exponents.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let sum: f64 = exponents.iter().map(|exponent| (exponent - largest).exp()).sum();
         self.priors[expert].ln() + largest + sum.ln()
     }
 
-    /// The learning rates of the grid that are at most 1/(2B); the smallest one always.
-    fn rates(&self) -> impl Iterator<Item = f64> {
-        let limit = 0.5 / self.range;
+    /// The learning rates of the grid that are at most 1/(2Bⱼ); the smallest one always.
+    fn rates(&self, expert: usize) -> impl Iterator<Item = f64> {
+        let limit = 0.5 / self.ranges[expert];
         (0..LEARNING_RATES as i32)
             .map(|number| f64::from(RATE_MAX_LOG2 - number).exp2())
             .filter(move |rate| *rate <= limit || *rate == SMALLEST_RATE)
@@ -81,12 +90,16 @@ impl Bernstein {
         if regrets.len() != self.regrets.len() || regrets.iter().any(|regret| !regret.is_finite()) {
             return;
         }
-        let largest = regrets.iter().fold(0.0, |largest: f64, regret| largest.max(regret.abs()));
-        // The first round of all sets the range and counts nothing.
-        let share = if largest > self.range { self.range / largest } else { 1.0 };
-        self.range = self.range.max(largest);
+        let mut raises = false;
+        for (range, regret) in self.ranges.iter_mut().zip(regrets) {
+            if regret.abs() > *range {
+                *range = regret.abs().max(RANGE_MIN).log2().ceil().exp2();
+                raises = true;
+            }
+        }
+        self.raised += u64::from(raises);
         for ((regret, square), new) in self.regrets.iter_mut().zip(&mut self.squares).zip(regrets) {
-            let new = new * share;
+            let new = if raises { 0.0 } else { *new };
             *regret = *regret * self.memory + new;
             *square = *square * self.memory + new * new;
         }
@@ -95,11 +108,13 @@ impl Bernstein {
     /// The bound on the regret against an expert, by the best learning rate of the grid.
     pub fn bound(&self, expert: usize) -> f64 {
         let logarithm = (LEARNING_RATES as f64 / self.priors[expert]).ln();
-        let bounds = self.rates().map(|rate| rate * self.squares[expert] + logarithm / rate);
-        bounds.fold(f64::INFINITY, f64::min) + self.range
+        let bounds = self.rates(expert).map(|rate| rate * self.squares[expert] + logarithm / rate);
+        bounds.fold(f64::INFINITY, f64::min) + self.raised as f64 * self.ranges[expert]
     }
 }
 
+/// The smallest range: no learning rate of the grid is too large for it.
+const RANGE_MIN: f64 = 1.0 / 16.0;
 const SMALLEST_RATE: f64 = 1.0 / 4096.0;
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use serde::{Deserialize, Serialize};
 
 use super::lead_row::{LeadRows, write_row};
-use super::mixture::{ExpertForecasts, ForecastMixture, LeadGroup, ScoredLead, mix};
+use super::mixture::{ExpertForecasts, ForecastMixture, LeadGroup, ScoredLead};
 use super::naive::{Expert, NAIVE_EXPERTS, naive_forecasts};
 use super::origin::{OriginState, neighbour_steps};
 use super::pending::{PendingForecast, PendingForecasts};
@@ -13,6 +13,9 @@ use super::skill::{SkillRecord, StalenessClass};
 use super::slot_profile::SlotProfile;
 use super::vector::{ForecastVector, QUANTILES, ordered};
 use super::{DAY_S, LoadHistory, LocalTime};
+
+/// Loads beyond ± this are no loads, whatever the unit.
+const LOAD_MAX: f32 = 1e30;
 
 /// Rules of a forecaster.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -97,7 +100,10 @@ impl Forecaster {
 
     /// Adds the measured load of a step, and scores the forecasts of that step. Steps that are left out are missing.
     pub fn push(&mut self, step: i64, load: f32) {
-        if !load.is_finite() || self.history.newest().is_some_and(|newest| step <= newest) {
+        if !load.is_finite()
+            || load.abs() > LOAD_MAX
+            || self.history.newest().is_some_and(|newest| step <= newest)
+        {
             return;
         }
         self.history.push(step, load, &self.local);
@@ -155,7 +161,7 @@ impl Forecaster {
                 let naive = naive_forecasts(&self.history, &self.local, &outlook.state, profile, lead);
                 let experts = experts(naive, shared.get(index).copied(), personal.get(index).copied());
                 let group = LeadGroup::of(lead, self.history.step_s());
-                mix(self.mixture.weights(group), &experts, negative).unwrap_or(profile.quantiles)
+                self.mixture.mix(group, &experts, negative).unwrap_or(profile.quantiles)
             })
             .collect();
         let scored = self.pending.scored(outlook.origin, values.len());
@@ -193,7 +199,10 @@ impl Forecaster {
                 .unwrap_or(SlotProfile::constant(state.mean));
             let naive = naive_forecasts(&self.history, &self.local, state, &profile, lead);
             let group = LeadGroup::of(lead, step_s);
-            self.skill.add(day, group, pending.staleness, load, &pending.mixture[place], &naive);
+            // One that made no forecast is as good as the slot median.
+            let medians =
+                naive.map(|forecast| forecast.map_or(profile.median(), |each| each[QUANTILES.len() / 2]));
+            self.skill.add(day, group, pending.staleness, load, &pending.mixture[place], &medians);
             let forecasts =
                 experts(naive, pending.shared.get(place).copied(), pending.personal.get(place).copied());
             leads.push(ScoredLead { group, scale: state.scale, forecasts });
@@ -252,12 +261,12 @@ fn corrected(outlook: &Outlook, outputs: Option<&[f32]>, negative: bool) -> Vec<
 }
 
 fn experts(
-    naive: [[f32; QUANTILES.len()]; NAIVE_EXPERTS],
+    naive: [Option<[f32; QUANTILES.len()]>; NAIVE_EXPERTS],
     shared: Option<[f32; QUANTILES.len()]>,
     personal: Option<[f32; QUANTILES.len()]>,
 ) -> ExpertForecasts {
     let mut experts = [None; Expert::ALL.len()];
-    experts[..NAIVE_EXPERTS].copy_from_slice(&naive.map(Some));
+    experts[..NAIVE_EXPERTS].copy_from_slice(&naive);
     experts[Expert::Shared as usize] = shared;
     experts[Expert::Personal as usize] = personal;
     experts

@@ -23,6 +23,26 @@ impl LocalTime {
         self
     }
 
+    /// The clocks of a zone between two times, by its offset in seconds at any time. They change at most once a day.
+    pub fn between(from_ms: i64, to_ms: i64, offset_s: impl Fn(i64) -> i32) -> Self {
+        const DAY_MS: i64 = 86_400_000;
+        let mut local = Self::fixed(offset_s(from_ms));
+        let mut day = from_ms;
+        while day < to_ms {
+            let next = (day + DAY_MS).min(to_ms);
+            if offset_s(next) != offset_s(day) {
+                let (mut before, mut after) = (day, next);
+                while after - before > 1 {
+                    let middle = before + (after - before) / 2;
+                    if offset_s(middle) == offset_s(day) { before = middle } else { after = middle }
+                }
+                local = local.changed_at(after, offset_s(next));
+            }
+            day = next;
+        }
+        local
+    }
+
     /// Local time minus UTC at a moment, in seconds.
     pub fn offset_s(&self, time_ms: i64) -> i64 {
         let later = self.changes.iter().rev().find(|(at_ms, _)| *at_ms <= time_ms);
@@ -38,5 +58,23 @@ impl LocalTime {
 impl Default for LocalTime {
     fn default() -> Self {
         Self::fixed(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_zone_becomes_its_changes() {
+        let day = |days: i64| days * 86_400_000;
+        // Summer time from day 10, one o'clock, to day 200.
+        let (begin, end) = (day(10) + 3_600_000, day(200));
+        let zone = |time_ms: i64| if (begin..end).contains(&time_ms) { 7200 } else { 3600 };
+        let local = LocalTime::between(day(3) + 5, day(300), zone);
+        assert_eq!(local, LocalTime::fixed(3600).changed_at(begin, 7200).changed_at(end, 3600));
+        for time_ms in [day(5), begin - 1, begin, end - 1, end, day(299)] {
+            assert_eq!(local.offset_s(time_ms), i64::from(zone(time_ms)));
+        }
     }
 }

@@ -3,13 +3,17 @@
 use serde::{Deserialize, Serialize};
 
 use super::naive::Expert;
-use super::vector::{QUANTILES, ordered};
+use super::vector::{QUANTILES, ordered, pinball};
 use super::{Bernstein, DAY_S};
 
 /// Experts of the mixture.
 pub(super) const EXPERTS: usize = Expert::ALL.len();
+/// Weight of the leader before anything was learned; the other experts share the rest.
+const LEADER_PRIOR: f64 = 0.9;
 /// Regrets of this age count half.
 const HALF_LIFE_DAYS: f64 = 28.0;
+/// What an expert saved this long ago counts half in the choice of the leader.
+const LEADER_HALF_LIFE_DAYS: f64 = 5.0;
 /// Forecasts and loads lie within ± this many scales when they are compared.
 const SCALES_MAX: f64 = 64.0;
 
@@ -40,7 +44,7 @@ impl LeadGroup {
         match lead * step_s {
             _ if lead <= 1 => LeadGroup::Next,
             ..=3600 => LeadGroup::Hour,
-            ..=14_400 => LeadGroup::FourHours,
+            3601..=14_400 => LeadGroup::FourHours,
             _ => LeadGroup::Day,
         }
     }
@@ -56,10 +60,43 @@ impl LeadGroup {
     }
 }
 
+/// The weights of one lead group and quantile.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct ExpertWeights {
+    /// Over the experts and, last, the leader.
+    bernstein: Bernstein,
+    /// What each expert would have saved so far, in pinball loss; old gains fade.
+    gains: [f64; EXPERTS],
+    gain_memory: f64,
+}
+
+impl ExpertWeights {
+    fn new(step_s: u32) -> Self {
+        let memory = |half_life_days: f64| (-f64::from(step_s) / (DAY_S as f64 * half_life_days)).exp2();
+        let experts = Expert::ALL.iter().map(|expert| expert.prior() * (1.0 - LEADER_PRIOR));
+        let priors = experts.chain([LEADER_PRIOR]).collect();
+        Self {
+            bernstein: Bernstein::new(priors, memory(HALF_LIFE_DAYS)),
+            gains: [0.0; EXPERTS],
+            gain_memory: memory(LEADER_HALF_LIFE_DAYS),
+        }
+    }
+
+    /// The value of the expert that would have saved most so far, of those that made a forecast.
+    fn leader(&self, values: &[Option<f64>; EXPERTS]) -> Option<f64> {
+        let known = |at: &usize| values[*at].is_some();
+        let better = |a: &usize, b: &usize| {
+            let prior = |at: usize| Expert::ALL[at].prior();
+            self.gains[*a].total_cmp(&self.gains[*b]).then(prior(*a).total_cmp(&prior(*b)))
+        };
+        (0..EXPERTS).filter(known).max_by(better).and_then(|at| values[at])
+    }
+}
+
 /// The mixture of one load: weights for each lead group and quantile, learned from the pinball losses of the experts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ForecastMixture {
-    groups: Vec<[Bernstein; QUANTILES.len()]>,
+    groups: Vec<[ExpertWeights; QUANTILES.len()]>,
     /// The weights of the groups, which cost more than what they are used for.
     weights: MixtureWeights,
 }
@@ -77,22 +114,40 @@ pub(super) struct ScoredLead {
 impl ForecastMixture {
     /// The prior weights, for steps of `step_s` seconds.
     pub fn new(step_s: u32) -> Self {
-        let priors: Vec<f64> = Expert::ALL.iter().map(|expert| expert.prior()).collect();
-        let memory = (-f64::from(step_s) / (DAY_S as f64 * HALF_LIFE_DAYS)).exp2();
-        let group = || std::array::from_fn(|_| Bernstein::new(priors.clone(), memory));
-        let groups: Vec<[Bernstein; QUANTILES.len()]> = LeadGroup::ALL.iter().map(|_| group()).collect();
-        let weights = groups.iter().map(|group| group.each_ref().map(Bernstein::weights)).collect();
+        let group = |_| std::array::from_fn(|_| ExpertWeights::new(step_s));
+        let groups: Vec<[ExpertWeights; QUANTILES.len()]> = LeadGroup::ALL.iter().map(group).collect();
+        let weights =
+            groups.iter().map(|group| group.each_ref().map(|each| each.bernstein.weights())).collect();
         Self { groups, weights }
     }
 
     /// The present weight of each expert in the median of a lead group, were all of them to make a forecast.
-    pub fn median_weights(&self, group: LeadGroup) -> &[f64] {
-        &self.weights[group as usize][QUANTILES.len() / 2]
+    pub fn median_weights(&self, group: LeadGroup) -> [f64; EXPERTS] {
+        let median = QUANTILES.len() / 2;
+        let weights = &self.weights[group as usize][median];
+        let leads = |at: usize| {
+            let only = std::array::from_fn(|other| Some(f64::from(u8::from(other == at))));
+            self.groups[group as usize][median].leader(&only) == Some(1.0)
+        };
+        std::array::from_fn(|at| weights[at] + if leads(at) { weights[EXPERTS] } else { 0.0 })
     }
 
-    /// The weights of a lead group by quantile.
-    pub(super) fn weights(&self, group: LeadGroup) -> &[Vec<f64>; QUANTILES.len()] {
-        &self.weights[group as usize]
+    /// The quantiles of the mixture for a lead of a group; none if no expert made a forecast.
+    pub(super) fn mix(
+        &self,
+        group: LeadGroup,
+        forecasts: &ExpertForecasts,
+        negative: bool,
+    ) -> Option<[f32; QUANTILES.len()]> {
+        let mut mixed = [0.0; QUANTILES.len()];
+        let (experts, weights) = (&self.groups[group as usize], &self.weights[group as usize]);
+        for (at, mixed) in mixed.iter_mut().enumerate() {
+            let values = forecasts.map(|forecast| forecast.map(|each| f64::from(each[at])));
+            *mixed = mean(&weights[at], &values, experts[at].leader(&values))? as f32;
+        }
+        // Not sorted: the weights of the median are learned for the median.
+        let [low, median, high] = mixed;
+        Some(ordered([low.min(median), median, high.max(median)], negative))
     }
 
     /// Learns from the forecasts of one step, all of which have the same measured load. Forecasts of one lead group count as
@@ -111,46 +166,41 @@ impl ForecastMixture {
             if count == 0 {
                 continue;
             }
-            for (at, (level, mixture)) in QUANTILES.into_iter().zip(mixtures).enumerate() {
-                let mut regrets = [0.0; EXPERTS];
+            for (at, (level, experts)) in QUANTILES.into_iter().zip(mixtures).enumerate() {
+                let (mut regrets, mut gains) = ([0.0; EXPERTS + 1], [0.0; EXPERTS]);
                 for lead in of_group() {
                     let scaled =
                         |load: f32| (f64::from(load) / f64::from(lead.scale)).clamp(-SCALES_MAX, SCALES_MAX);
                     let values = lead.forecasts.map(|forecast| forecast.map(|forecast| scaled(forecast[at])));
-                    let Some(mixed) = mean(&weights[at], &values) else { continue };
+                    let leader = experts.leader(&values);
+                    let Some(mixed) = mean(&weights[at], &values, leader) else { continue };
                     let slope = match scaled(measured) - mixed {
                         error if error > 0.0 => -level,
                         error if error < 0.0 => 1.0 - level,
                         _ => 0.0,
                     };
-                    for (regret, value) in regrets.iter_mut().zip(values) {
+                    for (regret, value) in regrets.iter_mut().zip(values.iter().chain([&leader])) {
                         *regret += value.map_or(0.0, |value| slope * (mixed - value)) / count as f64;
                     }
+                    let loss = |value: f64| pinball(level, scaled(measured), value);
+                    for (gain, value) in gains.iter_mut().zip(values) {
+                        *gain += value.map_or(0.0, |value| loss(mixed) - loss(value)) / count as f64;
+                    }
                 }
-                mixture.update(&regrets);
-                weights[at] = mixture.weights();
+                experts.bernstein.update(&regrets);
+                for (sum, gain) in experts.gains.iter_mut().zip(gains) {
+                    *sum = *sum * experts.gain_memory + gain;
+                }
+                weights[at] = experts.bernstein.weights();
             }
         }
     }
 }
 
-/// The quantiles of the mixture; none if no expert made a forecast.
-pub(super) fn mix(
-    weights: &[Vec<f64>; QUANTILES.len()],
-    forecasts: &ExpertForecasts,
-    negative: bool,
-) -> Option<[f32; QUANTILES.len()]> {
-    let mut mixed = [0.0; QUANTILES.len()];
-    for (at, (mixed, weights)) in mixed.iter_mut().zip(weights).enumerate() {
-        *mixed = mean(weights, &forecasts.map(|forecast| forecast.map(|each| f64::from(each[at]))))? as f32;
-    }
-    Some(ordered(mixed, negative))
-}
-
-/// The weighted mean of the values that are there.
-fn mean(weights: &[f64], values: &[Option<f64>; EXPERTS]) -> Option<f64> {
+/// The weighted mean of the values that are there; the last weight is the leader's.
+fn mean(weights: &[f64], values: &[Option<f64>; EXPERTS], leader: Option<f64>) -> Option<f64> {
     let (mut sum, mut total) = (0.0, 0.0);
-    for (weight, value) in weights.iter().zip(values) {
+    for (weight, value) in weights.iter().zip(values.iter().chain([&leader])) {
         if let Some(value) = value {
             sum += weight * value;
             total += weight;

@@ -68,23 +68,24 @@ impl Expert {
 
 /// Quantiles by each naive expert: its value, with the spread of the slot around its median.
 ///
-/// An expert without its value, e.g. without last week's, says what the profile says.
+/// An expert without its value, e.g. without last week's, makes no forecast.
 pub(super) fn naive_forecasts(
     history: &LoadHistory,
     local: &LocalTime,
     state: &OriginState,
     profile: &SlotProfile,
     lead: i64,
-) -> [[f32; QUANTILES.len()]; NAIVE_EXPERTS] {
+) -> [Option<[f32; QUANTILES.len()]>; NAIVE_EXPERTS] {
     let target = state.origin + lead;
     let median = profile.median();
     let earlier = |days: i64| {
         let known = |days: &i64| history.same_time(local, target, *days) <= state.origin;
         let days = (1..).map(|times| times * days).find(known).unwrap_or(days);
-        history.load(history.same_time(local, target, days)).unwrap_or(median)
+        history.load(history.same_time(local, target, days))
     };
     let share = (-((lead * history.step_s()) as f64) / BLEND_S).exp() as f32;
     let blend = median + (state.recent_load - median) * share;
-    let values = [state.last, earlier(1), earlier(7), median, blend];
-    values.map(|value| profile.quantiles.map(|quantile| value + (quantile - median)))
+    let values = [Some(state.last), earlier(1), earlier(7), Some(median), Some(blend)];
+    let spread = |value: f32| profile.quantiles.map(|quantile| value + (quantile - median));
+    values.map(|value| value.map(spread))
 }

@@ -76,9 +76,4 @@ impl PendingForecasts {
             pending.state.origin <= step && pending.state.origin + last_lead > step
         });
     }
-
-    #[cfg(test)]
-    pub(super) fn len(&self) -> usize {
-        self.queue.len()
-    }
 }

@@ -27,18 +27,13 @@ pub struct SkillSums {
 }
 
 impl SkillSums {
-    fn add(
-        &mut self,
-        measured: f32,
-        forecast: &[f32; QUANTILES.len()],
-        naive: &[[f32; QUANTILES.len()]; NAIVE_EXPERTS],
-    ) {
+    fn add(&mut self, measured: f32, forecast: &[f32; QUANTILES.len()], naive: &[f32; NAIVE_EXPERTS]) {
         let [low, median, high] = *forecast;
         let error = |forecast: f32| (f64::from(forecast) - f64::from(measured)).abs();
         self.count += 1;
         self.absolute += error(median);
-        for (sum, quantiles) in self.naive.iter_mut().zip(naive) {
-            *sum += error(quantiles[QUANTILES.len() / 2]);
+        for (sum, value) in self.naive.iter_mut().zip(naive) {
+            *sum += error(*value);
         }
         let loss = |(level, forecast): (f64, &f32)| pinball(level, measured.into(), f64::from(*forecast));
         self.pinball += QUANTILES.into_iter().zip(forecast).map(loss).sum::<f64>() / QUANTILES.len() as f64;
@@ -120,9 +115,9 @@ impl StalenessClass {
     pub fn of(rounds: Option<u32>) -> Self {
         match rounds {
             None => StalenessClass::Never,
-            Some(..=1) => StalenessClass::Fresh,
-            Some(..=4) => StalenessClass::Recent,
-            Some(..=16) => StalenessClass::Old,
+            Some(0..=1) => StalenessClass::Fresh,
+            Some(2..=4) => StalenessClass::Recent,
+            Some(5..=16) => StalenessClass::Old,
             Some(_) => StalenessClass::Ancient,
         }
     }
@@ -173,7 +168,7 @@ impl SkillRecord {
         staleness: StalenessClass,
         measured: f32,
         forecast: &[f32; QUANTILES.len()],
-        naive: &[[f32; QUANTILES.len()]; NAIVE_EXPERTS],
+        naive: &[f32; NAIVE_EXPERTS],
     ) {
         if self.days.back().is_none_or(|newest| newest.day != day) {
             self.days.push_back(DaySums { day, groups: Default::default() });

@@ -5,7 +5,6 @@ use evenhand_protocol::envelope::DecodeError;
 use evenhand_protocol::identity::{Digest, NodeId};
 
 use crate::core::Node;
-use crate::window::DataWindow;
 
 /// Conditions that were logged.
 #[derive(Debug)]
@@ -91,7 +90,7 @@ impl LogDedup {
             tracing::warn!(node = %self.node, "clock jump in the readings; restarting the series");
         }
         self.restarts = restarts;
-        if let DataWindow::Series(series) = node.window()
+        if let Some(series) = node.window().series()
             && series.rejected() > std::mem::replace(&mut self.rejected, series.rejected())
         {
             tracing::warn!(

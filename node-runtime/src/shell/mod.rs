@@ -2,6 +2,7 @@
 
 mod disk;
 mod error;
+mod forecast_status;
 mod log_dedup;
 mod metrics;
 mod outbound_queue;
@@ -18,6 +19,7 @@ use evenhand_program::notify::ServiceNotifier;
 use tokio::sync::watch;
 
 pub use error::NodeError;
+pub use forecast_status::{CollectingStatus, ForecastStatus, SkillStatus};
 pub use status::{SourceStatus, StatusSnapshot};
 pub use training_pool::TrainingPool;
 

@@ -292,7 +292,7 @@ impl Runner {
         };
         let status = StatusSnapshot::of(&self.node, circumstances);
         if let Some(owner) = &self.sinks.owner {
-            owner.publish(&status, None);
+            owner.publish(&status);
         }
         self.sinks.status.send_replace(Some(status.clone()));
         status

@@ -11,6 +11,7 @@ use evenhand_protocol::identity::{FederationId, NodeId};
 use evenhand_protocol::message::{Account, Phase, Refusal, Why};
 use serde::{Deserialize, Serialize};
 
+use super::forecast_status::ForecastStatus;
 use crate::core::{Forecast, Node};
 use crate::source::time::iso_text;
 use crate::window::ReadingCounts;
@@ -49,6 +50,9 @@ pub struct StatusSnapshot {
     pub source: SourceStatus,
     /// Its newest forecast.
     pub forecast: Option<Forecast>,
+    /// Its day-ahead forecasts.
+    #[serde(default)]
+    pub day_ahead: Option<ForecastStatus>,
     /// The mean absolute error of its forecasts.
     pub mean_absolute_error: Option<f64>,
     /// Number of forecasts in the mean.
@@ -102,6 +106,7 @@ impl StatusSnapshot {
             newest_reading_ms: node.window().newest_ms(),
             source: context.source,
             forecast: node.forecasts().newest(),
+            day_ahead: ForecastStatus::of(node),
             mean_absolute_error: node.forecasts().mean_absolute_error(),
             forecasts_evaluated: node.forecasts().outcomes().len(),
             account: node.account().cloned(),
@@ -161,6 +166,9 @@ impl StatusSnapshot {
             );
             metric("drawn_total", Counter, "How often the node was drawn.", account.drawn.into());
         }
+        if let Some(day_ahead) = &self.day_ahead {
+            day_ahead.add_metrics(&mut metrics);
+        }
         metrics.into_text()
     }
 }
@@ -199,6 +207,9 @@ impl fmt::Display for StatusSnapshot {
             .mean_absolute_error
             .map(|error| format!("{error:.3} over {} forecasts", self.forecasts_evaluated));
         writeln!(f, "  mean error {}", or_none(error))?;
+        if let Some(day_ahead) = &self.day_ahead {
+            write!(f, "{day_ahead}")?;
+        }
         match &self.account {
             None => writeln!(f, "account      none yet"),
             Some(account) => {
@@ -251,6 +262,7 @@ mod tests {
             newest_reading_ms: Some(1_704_067_200_000),
             source: SourceStatus { failing: Some("no such file".into()), ended: false, malformed: 3 },
             forecast: Some(Forecast { for_ms: 1_704_068_100_000, value: 0.5 }),
+            day_ahead: None,
             mean_absolute_error: Some(0.125),
             forecasts_evaluated: 9,
             account: Some(Account {

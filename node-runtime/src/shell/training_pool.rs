@@ -100,9 +100,8 @@ impl TrainingPool {
         let run = move || {
             let _permit = permit;
             let model = self.models.find(prediction.graph).ok_or(MODEL_GONE)?;
-            let output = model.predict(&prediction).map_err(|error| error.to_string())?;
-            let value = output.ok_or("the model has no output")?;
-            Ok(NodeInput::Predicted { for_ms: prediction.query.for_ms, value })
+            let outputs = model.predict(&prediction).map_err(|error| error.to_string())?;
+            Ok(NodeInput::Predicted { for_ms: prediction.query.for_ms, outputs })
         };
         task::spawn_blocking(run).await.unwrap_or_else(|_| Err(DEFECT.into()))
     }

@@ -1,6 +1,7 @@
 //! From readings to batches: a bounded memory of data, cut into samples.
 
 mod calendar;
+mod day_ahead;
 mod normalise;
 mod outlier_guard;
 mod replay;
@@ -12,11 +13,13 @@ use rand::Rng;
 use serde::{Deserialize, Serialize};
 
 pub use calendar::phases;
+pub use day_ahead::DayAheadWindow;
 pub use normalise::{DEVIATIONS_MAX, Normaliser};
 pub use rows::RowsWindow;
 pub use series::{FEATURES, ForecastQuery, SeriesWindow};
 
-pub use crate::config::{MeterQuantity, RowsConfig, SeriesConfig};
+pub use crate::config::{MeterQuantity, RowsConfig, SampleFormat, SeriesConfig};
+use crate::forecast::INPUTS;
 use crate::reading::{InputBatch, SourcePosition};
 
 /// Counts of the readings or rows of a source.
@@ -58,8 +61,10 @@ pub enum WindowSettings {
 /// A node's memory of its data.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum DataWindow {
-    /// Forecasts of a series of readings.
+    /// A series of readings as lags and the value after them.
     Series(SeriesWindow),
+    /// A series of readings as rows of a day-ahead forecast.
+    DayAhead(Box<DayAheadWindow>),
     /// Labelled rows.
     Rows(RowsWindow),
 }
@@ -68,7 +73,10 @@ impl DataWindow {
     /// An empty memory.
     pub fn new(settings: WindowSettings) -> Self {
         match settings {
-            WindowSettings::Series(settings) => DataWindow::Series(SeriesWindow::new(settings).guarded()),
+            WindowSettings::Series(settings) => match settings.samples {
+                SampleFormat::Lags => DataWindow::Series(SeriesWindow::new(settings).guarded()),
+                SampleFormat::DayAhead => DataWindow::DayAhead(Box::new(DayAheadWindow::new(settings))),
+            },
             WindowSettings::Rows(settings) => DataWindow::Rows(RowsWindow::new(settings)),
         }
     }
@@ -77,6 +85,7 @@ impl DataWindow {
     pub fn restored(self) -> Self {
         match self {
             DataWindow::Series(series) => DataWindow::Series(series.guarded()),
+            DataWindow::DayAhead(window) => DataWindow::DayAhead(Box::new(window.restored())),
             rows @ DataWindow::Rows(_) => rows,
         }
     }
@@ -87,11 +96,14 @@ impl DataWindow {
             (DataWindow::Series(series), InputBatch::Readings(readings)) => {
                 readings.iter().for_each(|reading| series.add(*reading));
             }
+            (DataWindow::DayAhead(window), InputBatch::Readings(readings)) => {
+                readings.iter().for_each(|reading| window.add(*reading));
+            }
             (DataWindow::Rows(memory), InputBatch::Rows(rows)) => {
                 rows.iter().for_each(|row| memory.add(row.clone()))
             }
-            (DataWindow::Series(_), InputBatch::Rows(_)) | (DataWindow::Rows(_), InputBatch::Readings(_)) => {
-            }
+            (DataWindow::Series(_) | DataWindow::DayAhead(_), InputBatch::Rows(_))
+            | (DataWindow::Rows(_), InputBatch::Readings(_)) => {}
         }
     }
 
@@ -100,6 +112,7 @@ impl DataWindow {
     pub fn batch(&self, samples_max: usize, generator: &mut impl Rng) -> Option<TrainingBatch> {
         match self {
             DataWindow::Series(series) => series.batch_with_replay(samples_max, generator),
+            DataWindow::DayAhead(window) => window.batch(samples_max, generator),
             DataWindow::Rows(rows) => rows.batch(samples_max, generator),
         }
     }
@@ -108,6 +121,7 @@ impl DataWindow {
     pub fn mark_used(&mut self, upto: i64) {
         match self {
             DataWindow::Series(series) => series.mark_used(upto),
+            DataWindow::DayAhead(window) => window.mark_used(upto),
             DataWindow::Rows(rows) => rows.mark_used(upto),
         }
     }
@@ -116,6 +130,7 @@ impl DataWindow {
     pub fn unmeasured(&self, samples_max: usize) -> Option<TrainingBatch> {
         match self {
             DataWindow::Series(series) => series.unmeasured(samples_max),
+            DataWindow::DayAhead(window) => window.unmeasured(samples_max),
             DataWindow::Rows(rows) => rows.unmeasured(samples_max),
         }
     }
@@ -124,15 +139,16 @@ impl DataWindow {
     pub fn mark_measured(&mut self, upto: i64) {
         match self {
             DataWindow::Series(series) => series.mark_measured(upto),
+            DataWindow::DayAhead(window) => window.mark_measured(upto),
             DataWindow::Rows(rows) => rows.mark_measured(upto),
         }
     }
 
-    /// The input for a forecast, where there is something to forecast.
+    /// The input for a forecast of one value, where there is one to forecast.
     pub fn query(&self) -> Option<ForecastQuery> {
         match self {
             DataWindow::Series(series) => series.query(),
-            DataWindow::Rows(_) => None,
+            DataWindow::DayAhead(_) | DataWindow::Rows(_) => None,
         }
     }
 
@@ -140,6 +156,7 @@ impl DataWindow {
     pub fn sample_shape(&self) -> Vec<usize> {
         match self {
             DataWindow::Series(series) => vec![series.settings().lags, FEATURES],
+            DataWindow::DayAhead(_) => vec![INPUTS],
             DataWindow::Rows(rows) => rows.settings().shape.clone(),
         }
     }
@@ -148,15 +165,38 @@ impl DataWindow {
     pub fn counts(&self) -> ReadingCounts {
         match self {
             DataWindow::Series(series) => series.counts(),
+            DataWindow::DayAhead(window) => window.counts(),
             DataWindow::Rows(rows) => rows.counts(),
         }
     }
 
     /// The time of the newest reading.
     pub fn newest_ms(&self) -> Option<i64> {
+        self.series().and_then(SeriesWindow::newest_ms)
+    }
+
+    /// The readings as steps, unless there are rows instead.
+    pub fn series(&self) -> Option<&SeriesWindow> {
         match self {
-            DataWindow::Series(series) => series.newest_ms(),
+            DataWindow::Series(series) => Some(series),
+            DataWindow::DayAhead(window) => Some(window.series()),
             DataWindow::Rows(_) => None,
+        }
+    }
+
+    /// The day-ahead forecasts, where there are any.
+    pub fn day_ahead(&self) -> Option<&DayAheadWindow> {
+        if let DataWindow::DayAhead(window) = self { Some(window) } else { None }
+    }
+
+    /// True if the data were cut into samples by these settings.
+    pub fn is_cut_by(&self, settings: &WindowSettings) -> bool {
+        match (self, settings) {
+            (DataWindow::Rows(rows), WindowSettings::Rows(settings)) => rows.settings() == settings,
+            (window, WindowSettings::Series(settings)) => {
+                window.series().is_some_and(|series| series.settings() == settings)
+            }
+            _ => false,
         }
     }
 
@@ -164,7 +204,9 @@ impl DataWindow {
     pub fn position(&self) -> SourcePosition {
         let ReadingCounts { accepted, refused, .. } = self.counts();
         match self {
-            DataWindow::Series(series) => SourcePosition { newest_ms: series.newest_ms(), rows: 0 },
+            DataWindow::Series(_) | DataWindow::DayAhead(_) => {
+                SourcePosition { newest_ms: self.newest_ms(), rows: 0 }
+            }
             DataWindow::Rows(_) => SourcePosition { newest_ms: None, rows: accepted + refused },
         }
     }

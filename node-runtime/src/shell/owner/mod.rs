@@ -18,7 +18,6 @@ use tokio::time;
 use self::home_assistant::DiscoveredDevice;
 use super::{NodeError, StatusSnapshot};
 use crate::config::{NodeConfig, OwnerConfig};
-use crate::forecast::ForecastVector;
 
 const PAUSE_MIN: Duration = Duration::from_secs(1);
 const PAUSE_MAX: Duration = Duration::from_secs(30);
@@ -89,8 +88,9 @@ impl OwnerLink {
 
     /// Publishes the node's status and its forecast of the next steps, as far as they have changed.
     ///
-    /// Without a `day_ahead` the forecast is the status's, of one step.
-    pub(super) fn publish(&self, status: &StatusSnapshot, day_ahead: Option<&ForecastVector>) {
+    /// Of a node without day-ahead forecasts it is the forecast of one step.
+    pub(super) fn publish(&self, status: &StatusSnapshot) {
+        let day_ahead = status.day_ahead.as_ref().and_then(|day_ahead| day_ahead.vector.as_ref());
         let forecast = match day_ahead {
             Some(vector) => Some(payload::day_ahead(vector, &self.unit)),
             None => status.forecast.as_ref().map(payload::next_step),

@@ -1,4 +1,4 @@
-//! What the owner's topics say: the node's state and its forecast.
+//! Payloads of the owner's topics: the node's state and its forecast.
 
 use serde_json::{Map, Value, json};
 
@@ -8,11 +8,14 @@ use crate::forecast::ForecastVector;
 use crate::shell::StatusSnapshot;
 use crate::source::time::iso_text;
 
-/// The node's standing and errors.
+/// The node's standing, and the errors and skill of its forecasts.
 pub(super) fn state(status: &StatusSnapshot) -> Value {
     let account = status.account.as_ref();
+    let overall = status.day_ahead.as_ref().and_then(|day_ahead| day_ahead.overall.as_ref());
     json!({
         "mean_absolute_error": status.mean_absolute_error,
+        "skill": overall.and_then(|overall| overall.skill),
+        "coverage": overall.and_then(|overall| overall.coverage),
         "round": status.round,
         "standing": account.map(|account| account.standing),
         "chance_percent": account.map(|account| account.sampling_probability * 100.0),

@@ -1,0 +1,93 @@
+//! Forecasts: of one value by lags, or of the next day by lead rows.
+
+use std::sync::Arc;
+
+use super::effect::{NodeEffect, Prediction};
+use super::forecasts::Forecast;
+use super::graph::GraphState;
+use super::node::Node;
+use crate::forecast::{INPUTS, ModelOutputs, Outlook};
+use crate::window::{DataWindow, ForecastQuery};
+
+impl Node {
+    /// Requests a forecast, unless one was made of the same data with these weights.
+    pub(super) fn predict(&mut self, effects: &mut Vec<NodeEffect>) {
+        if !self.settings.forecasts {
+            return;
+        }
+        if let DataWindow::DayAhead(_) = &self.window {
+            return self.predict_day(effects);
+        }
+        if let (GraphState::Ready { sample, .. }, Some(mut query)) = (&self.graph, self.window.query()) {
+            query.shape = std::iter::once(1).chain(sample.iter().copied()).collect();
+            self.request(query, effects);
+        }
+    }
+
+    /// Requests the corrections of a day-ahead forecast; without a model it is naive and made at once.
+    fn predict_day(&mut self, effects: &mut Vec<NodeEffect>) {
+        let Some(window) = self.window.day_ahead() else { return };
+        let Some(outlook) = window.forecaster().outlook() else { return };
+        let for_ms = window.forecaster().history().end_ms(outlook.origin + 1);
+        let query =
+            ForecastQuery { inputs: outlook.inputs.clone(), shape: vec![outlook.leads(), INPUTS], for_ms };
+        if matches!(self.graph, GraphState::Ready { .. }) && self.held.is_some() {
+            if self.request(query, effects) {
+                self.outlook = Some(outlook);
+            }
+        } else if self.vector.as_ref().is_none_or(|vector| vector.for_ms(0) != for_ms) {
+            self.issue_day(&outlook, None, effects);
+        }
+    }
+
+    /// Asks the driver for the model's outputs; false if it was asked before, or if there is no model.
+    fn request(&mut self, query: ForecastQuery, effects: &mut Vec<NodeEffect>) -> bool {
+        let (GraphState::Ready { info, .. }, Some(held)) = (&self.graph, &self.held) else { return false };
+        let requested = Some((query.for_ms, held.digest));
+        if self.predicted == requested {
+            return false;
+        }
+        self.predicted = requested;
+        let prediction = Prediction { graph: info.digest, weights: Arc::clone(&held.weights), query };
+        effects.push(NodeEffect::Predict(Box::new(prediction)));
+        true
+    }
+
+    pub(super) fn forecast_made(&mut self, for_ms: i64, outputs: &[f32], effects: &mut Vec<NodeEffect>) {
+        if let Some(window) = self.window.day_ahead() {
+            let history = window.forecaster().history();
+            let awaited = |outlook: &mut Outlook| {
+                history.end_ms(outlook.origin + 1) == for_ms && history.newest() == Some(outlook.origin)
+            };
+            if let Some(outlook) = self.outlook.take_if(awaited) {
+                self.issue_day(&outlook, Some(outputs), effects);
+            }
+        } else if let (Some(series), Some(value)) = (self.window.series(), outputs.first())
+            && value.is_finite()
+        {
+            let value = series.normaliser().restore(*value);
+            self.add_forecast(Forecast { for_ms, value }, effects);
+        }
+    }
+
+    fn issue_day(&mut self, outlook: &Outlook, shared: Option<&[f32]>, effects: &mut Vec<NodeEffect>) {
+        let staleness = self.account.as_ref().map_or(0, |account| account.staleness);
+        let outputs = ModelOutputs { shared, personal: None, staleness: Some(staleness) };
+        let DataWindow::DayAhead(window) = &mut self.window else { return };
+        let vector = window.forecaster_mut().issue(outlook, outputs);
+        let next =
+            vector.medians().next().map(|value| Forecast { for_ms: vector.for_ms(0), value: value.into() });
+        self.vector = Some(vector);
+        if let Some(next) = next {
+            self.add_forecast(next, effects);
+        }
+    }
+
+    fn add_forecast(&mut self, forecast: Forecast, effects: &mut Vec<NodeEffect>) {
+        self.forecasts.add(forecast);
+        if let Some(series) = self.window.series() {
+            self.forecasts.evaluate(series);
+        }
+        effects.push(NodeEffect::Forecast(forecast));
+    }
+}

@@ -1,0 +1,275 @@
+//! A series of readings as lead rows: samples of a day-ahead forecast.
+
+use evenhand_models::{Batch, Targets};
+use rand::{Rng, RngExt};
+use serde::{Deserialize, Serialize};
+
+use super::{ReadingCounts, SeriesWindow, TrainingBatch};
+use crate::config::SeriesConfig;
+use crate::forecast::{ForecastSettings, Forecaster, INPUTS, LeadRows, LocalTime};
+use crate::reading::Reading;
+
+const DAY_S: i64 = 86_400;
+/// Days from which training rows are taken.
+const TRAINING_DAYS: i64 = 30;
+/// Days for which the clocks must be known before the newest step: the memory, and a day's change of clocks.
+const CLOCK_DAYS_BACK: i64 = 60;
+/// Days for which the clocks must be known after the newest step.
+const CLOCK_DAYS_AHEAD: i64 = 9;
+/// One row in this many is from the newest day.
+const NEWEST_SHARE: usize = 4;
+/// Rows of one target in a measurement at most.
+const LEADS_OF_TARGET_MAX: usize = 4;
+
+/// Readings in fixed steps, and their forecasts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DayAheadWindow {
+    /// Turns readings into steps.
+    series: SeriesWindow,
+    forecaster: Forecaster,
+    /// The day up to which the clocks are known.
+    clock_day: Option<i64>,
+    /// Targets up to this step have been trained on.
+    used: i64,
+    /// Targets up to this step have been measured at reference weights.
+    measured: i64,
+}
+
+impl DayAheadWindow {
+    /// An empty window.
+    pub fn new(settings: SeriesConfig) -> Self {
+        let day_steps = (DAY_S / i64::from(settings.step_s.max(1))).max(1) as usize;
+        let horizon_steps = if settings.horizon_steps == 0 { day_steps } else { settings.horizon_steps };
+        let rules = ForecastSettings { horizon_steps, ..ForecastSettings::day_ahead(settings.step_s) };
+        // The forecaster has the memory: the series keeps what its guard against outliers compares with.
+        Self {
+            series: SeriesWindow::new(settings).guarded(),
+            forecaster: Forecaster::new(rules, LocalTime::default()),
+            clock_day: None,
+            used: i64::MIN,
+            measured: i64::MIN,
+        }
+    }
+
+    /// The window after a restart.
+    pub(super) fn restored(mut self) -> Self {
+        self.series = self.series.guarded();
+        self
+    }
+
+    /// Adds one reading, or counts it as refused; a step that it completes is scored.
+    pub fn add(&mut self, reading: Reading) {
+        self.series.add(reading);
+        let step_ms = i64::from(self.series.settings().step_s) * 1000;
+        let Some(newest) = self.series.complete_ms().map(|complete_ms| complete_ms / step_ms) else { return };
+        let known = self.forecaster.history().newest();
+        if known == Some(newest) {
+            return;
+        }
+        if known.is_some_and(|known| newest < known) {
+            // The clock was set back.
+            self.forecaster.restart();
+            (self.used, self.measured) = (i64::MIN, i64::MIN);
+        }
+        self.set_clocks(newest * step_ms);
+        let first = known.filter(|known| *known < newest).map_or(newest, |known| known + 1);
+        let first = first.max(newest + 1 - self.series.len() as i64);
+        for step in first..=newest {
+            if let Some(load) = self.series.measured(step * step_ms) {
+                self.forecaster.push(step, load as f32);
+            }
+        }
+    }
+
+    /// Tells the forecaster how the clocks change around the newest step.
+    fn set_clocks(&mut self, newest_ms: i64) {
+        let day_ms = DAY_S * 1000;
+        let day = newest_ms / day_ms;
+        if self.clock_day.replace(day) != Some(day) {
+            let zone = &self.series.settings().time_zone;
+            let (from_ms, to_ms) =
+                (newest_ms - CLOCK_DAYS_BACK * day_ms, newest_ms + CLOCK_DAYS_AHEAD * day_ms);
+            let clocks =
+                LocalTime::between(from_ms, to_ms, |time_ms| (zone.offset_ms(time_ms) / 1000) as i32);
+            self.forecaster.set_local_time(clocks);
+        }
+    }
+
+    /// Rows of the last 30 days, those of the newest day last, at most `samples_max`; none before a day's worth of targets is
+    /// there, or when nothing is new.
+    pub fn batch(&self, samples_max: usize, generator: &mut impl Rng) -> Option<TrainingBatch> {
+        let (first, newest) = self.targets()?;
+        let day_steps = self.forecaster.history().day_steps();
+        let fresh_from = self.used.saturating_add(1).max(newest - day_steps + 1).max(first);
+        let fresh_wanted = samples_max.div_ceil(NEWEST_SHARE);
+        let (mut rows, mut used) = (LeadRows::default(), 0);
+        let old = samples_max.saturating_sub(fresh_wanted);
+        let old_span = (first.max(newest + 1 - TRAINING_DAYS * day_steps), fresh_from - 1);
+        used += self.add_rows(&mut rows, old_span, old, generator);
+        let fresh = self.add_rows(&mut rows, (fresh_from, newest), fresh_wanted, generator);
+        (fresh > 0).then(|| self.training_batch(rows, used + fresh, fresh, newest))
+    }
+
+    /// Adds at most `wanted` rows whose targets are spread over the steps from the first to the last of `span`.
+    fn add_rows(
+        &self,
+        rows: &mut LeadRows,
+        (first, last): (i64, i64),
+        wanted: usize,
+        generator: &mut impl Rng,
+    ) -> usize {
+        let targets = last - first + 1;
+        let Some(earliest) = self.forecaster.origins().map(|origins| *origins.start()) else { return 0 };
+        if targets <= 0 {
+            return 0;
+        }
+        let mut added = 0;
+        for number in 0..wanted as i64 {
+            // One target in each of `wanted` equal parts of the span.
+            let from = first + number * targets / wanted as i64;
+            let to = first + (number + 1) * targets / wanted as i64;
+            let target = if to > from { generator.random_range(from..to) } else { from };
+            let horizon = self.forecaster.settings().horizon_steps as i64;
+            let lead_max = horizon.min(target - earliest);
+            if lead_max < 1 {
+                continue;
+            }
+            // Every other row prefers short leads, where there is most to learn.
+            let lead = generator.random_range(1..=lead_max);
+            let lead = if number % 2 == 0 { lead } else { lead.min(generator.random_range(1..=lead_max)) };
+            added += usize::from(self.forecaster.add_row(rows, target - lead, lead));
+        }
+        added
+    }
+
+    /// Rows of the newest targets that were not measured yet, at most `samples_max`; none before a day's worth of targets is
+    /// there, or when nothing is new.
+    pub fn unmeasured(&self, samples_max: usize) -> Option<TrainingBatch> {
+        let (first, newest) = self.targets()?;
+        let earliest = *self.forecaster.origins()?.start();
+        let from = first.max(self.measured.saturating_add(1)).max(newest + 1 - samples_max as i64);
+        let each = (samples_max / (newest + 1 - from).max(1) as usize).clamp(1, LEADS_OF_TARGET_MAX);
+        let horizon = self.forecaster.settings().horizon_steps as i64;
+        let mut rows = LeadRows::default();
+        for target in from..=newest {
+            for number in 0..each as i64 {
+                // Leads as spread as can be without a generator: multiples of the golden ratio.
+                let turn =
+                    ((target * LEADS_OF_TARGET_MAX as i64 + number) as f64 * 0.618_033_988_749_895).fract();
+                let lead = 1 + (turn * horizon.min(target - earliest) as f64) as i64;
+                self.forecaster.add_row(&mut rows, target - lead, lead);
+            }
+        }
+        let samples = rows.len();
+        (samples > 0).then(|| self.training_batch(rows, samples, samples, newest))
+    }
+
+    /// The first and the newest step that can be a target, if they are a day's worth.
+    fn targets(&self) -> Option<(i64, i64)> {
+        let origins = self.forecaster.origins()?;
+        let (first, newest) = (origins.start() + 1, *origins.end());
+        (newest + 1 - first >= self.forecaster.history().day_steps()).then_some((first, newest))
+    }
+
+    fn training_batch(&self, rows: LeadRows, samples: usize, fresh: usize, upto: i64) -> TrainingBatch {
+        let LeadRows { inputs, targets } = rows;
+        let batch = Batch { inputs, shape: vec![samples, INPUTS], targets: Targets::Values(targets) };
+        TrainingBatch { batch, samples, fresh, upto }
+    }
+
+    /// Counts the targets up to `upto` as used.
+    pub fn mark_used(&mut self, upto: i64) {
+        self.used = self.used.max(upto);
+    }
+
+    /// Counts the targets up to `upto` as measured.
+    pub fn mark_measured(&mut self, upto: i64) {
+        self.measured = self.measured.max(upto);
+    }
+
+    /// The forecasts.
+    pub fn forecaster(&self) -> &Forecaster {
+        &self.forecaster
+    }
+
+    /// The forecasts, to issue one.
+    pub(crate) fn forecaster_mut(&mut self) -> &mut Forecaster {
+        &mut self.forecaster
+    }
+
+    /// The readings as steps.
+    pub fn series(&self) -> &SeriesWindow {
+        &self.series
+    }
+
+    /// Its configuration.
+    pub fn settings(&self) -> &SeriesConfig {
+        self.series.settings()
+    }
+
+    /// Counts of the readings.
+    pub fn counts(&self) -> ReadingCounts {
+        self.series.counts()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::config::SampleFormat;
+    use rand_chacha::ChaCha8Rng;
+    use rand_chacha::rand_core::SeedableRng;
+
+    const HOUR_MS: i64 = 3_600_000;
+
+    fn window(hours: i64) -> DayAheadWindow {
+        let settings =
+            SeriesConfig { samples: SampleFormat::DayAhead, step_s: 3600, ..SeriesConfig::default() };
+        let mut window = DayAheadWindow::new(settings);
+        for hour in 1..=hours {
+            window.add(Reading { time_ms: hour * HOUR_MS, value: (hour % 24) as f64 + (hour % 5) as f64 });
+        }
+        window
+    }
+
+    #[test]
+    fn a_batch_waits_for_a_days_worth_of_targets_and_for_something_new() {
+        let mut generator = ChaCha8Rng::seed_from_u64(1);
+        assert_eq!(window(47).batch(64, &mut generator), None, "23 targets");
+        let mut window = window(24 * 40);
+        let taken = window.batch(64, &mut generator).unwrap();
+        assert_eq!((taken.samples, taken.fresh, taken.upto), (64, 16, 24 * 40));
+        assert_eq!(taken.batch.shape, [64, INPUTS]);
+        assert!(matches!(&taken.batch.targets, Targets::Values(targets) if targets.len() == 3 * 64));
+        window.mark_used(taken.upto);
+        assert_eq!(window.batch(64, &mut generator), None);
+        window.add(Reading { time_ms: (24 * 40 + 1) * HOUR_MS, value: 3.0 });
+        assert!(window.batch(64, &mut generator).unwrap().fresh > 0);
+    }
+
+    #[test]
+    fn each_target_is_measured_once_at_several_leads() {
+        let mut window = window(24 * 5);
+        let taken = window.unmeasured(32).unwrap();
+        assert_eq!((taken.samples, taken.upto), (32, 24 * 5));
+        window.mark_measured(taken.upto);
+        assert_eq!(window.unmeasured(32), None);
+        for hour in 1..=3 {
+            window.add(Reading { time_ms: (24 * 5 + hour) * HOUR_MS, value: 1.0 });
+        }
+        assert_eq!(window.unmeasured(32).unwrap().samples, 3 * LEADS_OF_TARGET_MAX);
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_begins_a_new_history() {
+        let mut window = window(24 * 3);
+        for hour in 1..=30 {
+            window.add(Reading { time_ms: (24 + hour) * HOUR_MS, value: 1.0 });
+        }
+        assert_eq!(window.counts().restarts, 1);
+        assert!(window.forecaster().history().len() <= 30);
+        let saved = postcard::to_allocvec(&window).unwrap();
+        assert_eq!(postcard::from_bytes::<DayAheadWindow>(&saved).unwrap().restored(), window);
+    }
+}
