@@ -17,6 +17,8 @@ use super::variant_name::YearVariant;
 const WARM_UP_DAYS: usize = 2;
 /// A day's training of the personal part.
 const PERSONAL_TRAINING: Sgd = Sgd { epochs: 10, learning_rate: 0.01, momentum: 0.9, batch_size: None };
+/// Rows of a measurement for each new reading, at most.
+const ROWS_A_STEP: usize = 8;
 /// Attempts at a row for each that is wanted: some origins or targets were not measured.
 const ATTEMPTS: usize = 4;
 
@@ -97,16 +99,16 @@ impl HouseholdLearner {
 
     /// Rows of the steps since the last measurement.
     pub(super) fn unmeasured(&mut self, now: usize, rows: usize) -> LeadRows {
-        let from = self.measured_until.max(self.joins + self.day).min(now);
+        let from = self.measured_until.max(self.joins + self.day);
         self.measured_until = now + 1;
-        self.sample(from, now, rows.min(8 * (now + 1 - from)))
+        self.sample(from, now, rows.min(ROWS_A_STEP * (now + 1).saturating_sub(from)))
     }
 
     /// Rows whose targets lie between two positions; short leads more often than long ones.
     fn sample(&mut self, from: usize, now: usize, wanted: usize) -> LeadRows {
         let mut rows = LeadRows::default();
         for _ in 0..ATTEMPTS * wanted {
-            if rows.len() == wanted {
+            if rows.len() == wanted || from > now {
                 break;
             }
             let target = self.rng.random_range(from..=now);
