@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use evenhand_federation::ExploitingConfig;
 use evenhand_node::source::time::TimeFormat;
+use evenhand_node::time_zone::LocalTimeZone;
 use evenhand_program::exit::Exit;
 
 use super::report_file::ReportFile;
@@ -97,7 +98,7 @@ pub(crate) struct YearArgs {
 impl YearArgs {
     fn settings(&self) -> Result<YearSettings, YearError> {
         let date = |flag: &'static str, text: &str| {
-            let found = TimeFormat::Iso.parse(&format!("{text}T00:00:00Z"), 0);
+            let found = TimeFormat::Iso.parse(&format!("{text}T00:00:00Z"), &LocalTimeZone::default());
             found.ok_or(YearError::Date { flag, found: text.to_owned() })
         };
         let from = date("--from", &self.from)?;

@@ -146,12 +146,13 @@ fn cut(recorded: &[RecordedSeries], step_ms: i64) -> Vec<YearHousehold> {
 mod tests {
     use evenhand_node::reading::Reading;
     use evenhand_node::source::time::TimeFormat;
+    use evenhand_node::time_zone::LocalTimeZone;
 
     use super::*;
 
     #[test]
     fn clocks_change_on_the_last_sundays_of_march_and_october() {
-        let of = |text| TimeFormat::Iso.parse(text, 0).expect("a time");
+        let of = |text| TimeFormat::Iso.parse(text, &LocalTimeZone::default()).expect("a time");
         let london = clocks(Dataset::Meters, of("2013-01-01T00:00:00Z"));
         let offset = |text| london.offset_s(of(text));
         assert_eq!(offset("2013-01-01T00:00:00Z"), 0);
