@@ -130,5 +130,5 @@ fn an_unknown_loss_is_a_usage_error() {
     let Output { status, stderr, .. } = gradient(HFT_MLP, "l1", &order_book("2"));
     let stderr = String::from_utf8(stderr).unwrap();
     assert_eq!(status.code(), Some(64), "{stderr}");
-    assert!(stderr.contains("use mse, cross-entropy, nll or huber"), "{stderr}");
+    assert!(stderr.contains("use mse, cross-entropy, nll, huber or pinball"), "{stderr}");
 }
