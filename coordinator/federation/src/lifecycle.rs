@@ -47,7 +47,7 @@ impl Federation {
         let Some(stage) = self.phase.stage_mut() else { return false };
         match stage.take_if_over(now) {
             RoundProgress::Over(round) => {
-                if let Err(cause) = self.close_round(round, now, out) {
+                if let Err(cause) = self.close_round(*round, now, out) {
                     self.phase = FederationPhase::Failed(Failed { cause });
                     out.state_changed();
                 }
@@ -115,7 +115,7 @@ impl Federation {
         self.ask(&open, now, out);
         self.ask_absent(&open, now, out);
         if let Some(stage) = self.phase.stage_mut() {
-            *stage = RoundStage::Open(open);
+            *stage = RoundStage::Open(Box::new(open));
         }
     }
 

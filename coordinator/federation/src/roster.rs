@@ -144,7 +144,7 @@ impl Roster {
     /// The mean standing of the enrolled nodes that are no newcomers yet to be measured; 0 without any.
     pub(crate) fn mean_standing(&self) -> f64 {
         let known =
-            |m: &&Member| !m.is_removed() && !(m.standing.entry_rounds() > 0 && m.standing.rounds() == 0);
+            |m: &&Member| !m.is_removed() && (m.standing.entry_rounds() == 0 || m.standing.rounds() > 0);
         let standings = self.members.iter().filter(known).map(|m| m.standing.value());
         let (sum, count) = standings.fold((0.0, 0u32), |(sum, count), value| (sum + value, count + 1));
         if count == 0 { 0.0 } else { sum / f64::from(count) }

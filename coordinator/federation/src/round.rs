@@ -18,7 +18,7 @@ pub(crate) enum RoundStage {
     /// The next round opens not before `until`, and not without a node.
     Resting { until: Tick },
     /// Updates are coming in.
-    Open(OpenRound),
+    Open(Box<OpenRound>),
 }
 
 impl RoundStage {
@@ -51,7 +51,7 @@ impl RoundStage {
     /// The stage as it is saved, without updates: nodes send them again.
     pub(crate) fn saved(&self) -> Self {
         match self {
-            Self::Open(round) => Self::Open(OpenRound::from(SavedRound::from(round))),
+            Self::Open(round) => Self::Open(Box::new(OpenRound::from(SavedRound::from(&**round)))),
             resting => resting.clone(),
         }
     }
@@ -61,7 +61,7 @@ impl RoundStage {
 pub(crate) enum RoundProgress {
     Resting { until: Tick },
     Open,
-    Over(OpenRound),
+    Over(Box<OpenRound>),
 }
 
 /// A round that is under way.

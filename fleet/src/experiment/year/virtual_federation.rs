@@ -12,6 +12,11 @@ use evenhand_protocol::message::{Answer, Birth, Life, Status};
 
 use super::YearError;
 
+/// Orders by the number of their node.
+type NodeOrders = Vec<(usize, OrderPayload)>;
+/// Answers by the number of their node.
+type NodeAnswers = Vec<(usize, Answer)>;
+
 /// A federation with its nodes by number.
 pub(super) struct VirtualFederation {
     federation: Federation,
@@ -58,15 +63,14 @@ impl VirtualFederation {
     pub(super) fn round(
         &mut self,
         now: Tick,
-        work: &mut dyn FnMut(Vec<(usize, OrderPayload)>) -> Result<Vec<(usize, Answer)>, YearError>,
+        work: &mut dyn FnMut(NodeOrders) -> Result<NodeAnswers, YearError>,
     ) -> Result<(), YearError> {
         let mut effects = std::mem::take(&mut self.waiting);
         if self.federation.alarm().is_some_and(|alarm| alarm <= now) {
             effects.extend(self.federation.step(now, Input::Tick));
         }
         loop {
-            let orders: Vec<(usize, OrderPayload)> =
-                effects.drain(..).filter_map(|effect| self.order(effect)).collect();
+            let orders: NodeOrders = effects.drain(..).filter_map(|effect| self.order(effect)).collect();
             if orders.is_empty() {
                 break;
             }
