@@ -36,7 +36,7 @@ section! {
         pub decimal_comma: bool = false,
         /// Format of times: "iso", "unix-s" or "unix-ms".
         pub time_format: TimeFormat = TimeFormat::Iso,
-        /// Time zone of times without an offset, if it is not that of [window].
+        /// Time zone of times without an offset, if it is not the window's.
         pub time_zone: Option<LocalTimeZone> = None => "\"Europe/London\"",
         /// The file still grows; if not, the source ends with it.
         pub follow: bool = true,

@@ -36,7 +36,7 @@ section! {
         pub time: String = String::new() => "\"Time\"",
         /// Format of times: "iso", "unix-s" or "unix-ms".
         pub time_format: TimeFormat = TimeFormat::Iso,
-        /// Time zone of times without an offset, if it is not that of [window].
+        /// Time zone of times without an offset, if it is not the window's.
         pub time_zone: Option<LocalTimeZone> = None => "\"Europe/London\"",
         /// Another broker than the federation's, with the same keys as [broker].
         pub broker: Option<BrokerLinkConfig> = None => ["url = \"mqtt://127.0.0.1:1883\""],
