@@ -9,9 +9,9 @@ use super::{Bernstein, DAY_S};
 /// Experts of the mixture.
 pub(super) const EXPERTS: usize = Expert::ALL.len();
 /// Weight of the leader before anything was learned; the other experts share the rest.
-const LEADER_PRIOR: f64 = 0.9;
+const LEADER_PRIOR: f64 = 0.6;
 /// Regrets of this age count half.
-const HALF_LIFE_DAYS: f64 = 28.0;
+const HALF_LIFE_DAYS: f64 = 12.0;
 /// What an expert saved this long ago counts half in the choice of the leader.
 const LEADER_HALF_LIFE_DAYS: f64 = 5.0;
 /// Forecasts and loads lie within ± this many scales when they are compared.

@@ -59,9 +59,12 @@ impl Expert {
     /// The weight before anything was learned about it.
     pub(super) fn prior(self) -> f64 {
         match self {
-            Expert::RepeatLast | Expert::Yesterday | Expert::LastWeek => 0.05,
-            Expert::SlotMedian => 0.25,
-            Expert::Blend | Expert::Shared | Expert::Personal => 0.2,
+            Expert::RepeatLast | Expert::Yesterday => 0.03,
+            Expert::LastWeek => 0.05,
+            Expert::SlotMedian => 0.16,
+            Expert::Blend => 0.13,
+            Expert::Shared => 0.2,
+            Expert::Personal => 0.4,
         }
     }
 }

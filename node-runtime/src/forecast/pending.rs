@@ -32,6 +32,8 @@ pub(super) struct PendingForecasts {
     stride: usize,
     cadence: i64,
     hour_steps: usize,
+    /// Origin of the newest whole one.
+    newest_whole: Option<i64>,
     queue: VecDeque<PendingForecast>,
 }
 
@@ -41,13 +43,23 @@ impl PendingForecasts {
             stride: horizon_steps.div_ceil(LEADS_MAX).max(1),
             cadence: horizon_steps.div_ceil(WHOLE_MAX).max(1) as i64,
             hour_steps: (3600 / step_s.max(1)).max(1) as usize,
+            newest_whole: None,
             queue: VecDeque::new(),
         }
     }
 
-    /// Indices of the leads that are scored for a forecast of `leads` leads from `origin`.
-    pub(super) fn scored(&self, origin: i64, leads: usize) -> impl Iterator<Item = usize> + Clone + use<> {
-        let whole = origin.rem_euclid(self.cadence) == 0;
+    /// Indices of the leads that are scored for a forecast of `leads` leads from `origin`: all of them if the last whole one is
+    /// a horizon's 24th old or more, whichever steps the forecasts are made at.
+    pub(super) fn scored(
+        &mut self,
+        origin: i64,
+        leads: usize,
+    ) -> impl Iterator<Item = usize> + Clone + use<> {
+        let too_early = |newest: i64| newest < origin && origin < newest.saturating_add(self.cadence);
+        let whole = !self.newest_whole.is_some_and(too_early);
+        if whole {
+            self.newest_whole = Some(origin);
+        }
         (0..if whole { leads } else { leads.min(self.hour_steps) }).step_by(self.stride)
     }
 
@@ -75,5 +87,21 @@ impl PendingForecasts {
             let last_lead = (pending.mixture.len() as i64 - 1) * stride + 1;
             pending.state.origin <= step && pending.state.origin + last_lead > step
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_forecasts_are_scored_whichever_steps_they_are_made_at() {
+        let scored = |origins: &[i64]| -> Vec<usize> {
+            let mut pending = PendingForecasts::new(1800, 48);
+            origins.iter().map(|origin| pending.scored(*origin, 48).count()).collect()
+        };
+        assert_eq!(scored(&[1, 7, 13, 19]), [48; 4], "every 3 h, at odd steps");
+        assert_eq!(scored(&[1, 2, 3, 4, 5]), [48, 2, 48, 2, 48], "at every step: one whole an hour");
+        assert_eq!(scored(&[10, 11, 3, 4]), [48, 2, 48, 2], "the clock was set back");
     }
 }

@@ -202,9 +202,9 @@ fn adversarial_series_cost_at_most_two_percent_of_the_best_naive_forecast() {
     worst.sort_by(|a, b| b.1.total_cmp(&a.1));
     let beyond: Vec<&str> =
         worst.iter().filter(|(_, excess)| *excess > 0.02).map(|(name, _)| &**name).collect();
-    // Known to be missed: long leads learn a day late, and these loads change their habits within days.
-    let known = ["alternating days day", "walk all", "walk day"];
-    assert!(beyond.iter().all(|name| known.contains(name)), "{worst:#.3?}");
+    // Over all leads the bound holds for every series. Of the groups of leads one misses it, by 6 %: the slot median of days
+    // that alternate is good from the 14th day on, when the four weeks begin, and long leads learn of it a day late.
+    assert!(beyond.iter().all(|name| *name == "alternating days day"), "{worst:#.3?}");
     assert!(worst[0].1 <= 0.07, "{worst:#.3?}");
 }
 
