@@ -2,6 +2,7 @@
 
 mod broker;
 mod error;
+mod history;
 mod log;
 mod member;
 mod metrics;
@@ -24,6 +25,7 @@ use serde::{Deserialize, Serialize};
 
 pub use broker::BrokerLinkConfig;
 pub use error::NodeConfigError;
+pub use history::HistoryConfig;
 pub use member::MemberConfig;
 pub use metrics::MetricsConfig;
 pub use owner::OwnerConfig;
@@ -89,6 +91,9 @@ sections! {
     /// Labelled rows instead of a series.
     #[serde(default)]
     rows: Option<RowsConfig>,
+    /// Readings from before the node was installed.
+    #[serde(default)]
+    history: Option<HistoryConfig>,
     /// The source of readings.
     source: SourceConfig,
     /// Times at which readings arrive.
@@ -118,6 +123,7 @@ impl NodeConfig {
             broker: BrokerLinkConfig::default(),
             window: SeriesConfig::default(),
             rows: None,
+            history: None,
             source,
             pace: PaceConfig::default(),
             owner: None,

@@ -21,8 +21,8 @@ use super::measure::{QueuedMeasure, ReferenceWeights, RunningMeasurement, SentMe
 use super::optimiser::OptimiserState;
 use super::orders::{RunningTraining, SentAnswer};
 use crate::forecast::{ForecastVector, Outlook};
-use crate::reading::InputBatch;
-use crate::window::{DataWindow, WindowSettings};
+use crate::reading::{InputBatch, Reading};
+use crate::window::{DataWindow, MeterQuantity, WindowSettings};
 
 /// Validated settings of a node.
 #[derive(Debug, Clone, PartialEq)]
@@ -228,6 +228,11 @@ impl Node {
             self.rounds_read = entry.rounds_read;
             self.add_data(&entry.batch);
         }
+    }
+
+    /// Adds readings from before its own, in the order of their times; the number of steps added.
+    pub fn prepend_history(&mut self, readings: &[Reading], quantity: MeterQuantity) -> usize {
+        self.window.prepend(readings, quantity)
     }
 
     /// A training is running.

@@ -111,6 +111,24 @@ impl Forecaster {
         self.pending.drop_until(step);
     }
 
+    /// Adds the loads of steps before those in memory; the number of them. A memory that is full forgets the oldest.
+    pub fn prepend(&mut self, earlier: &LoadHistory) -> usize {
+        let before = self.history.measured();
+        let own = self.history.oldest().unwrap_or(i64::MAX);
+        let mut merged = LoadHistory::new(self.settings.step_s, self.settings.history_steps);
+        for history in [earlier, &self.history] {
+            let (Some(oldest), Some(newest)) = (history.oldest(), history.newest()) else { continue };
+            let end = if std::ptr::eq(history, earlier) { newest.min(own - 1) } else { newest };
+            for step in oldest..=end {
+                if let Some(load) = history.load(step) {
+                    merged.push(step, load, &self.local);
+                }
+            }
+        }
+        self.history = merged;
+        self.history.measured() - before
+    }
+
     /// Forgets the loads, not what was learned from them: the clock was set back.
     pub fn restart(&mut self) {
         self.history.clear();

@@ -3,6 +3,7 @@
 mod disk;
 mod error;
 mod forecast_status;
+mod history_file;
 mod log_dedup;
 mod metrics;
 mod outbound_queue;

@@ -18,6 +18,7 @@ use tokio::task::{self, JoinError, JoinHandle, JoinSet};
 use tokio::time;
 
 use super::disk::{Disk, Folder};
+use super::history_file::{self, HistoryReadings};
 use super::log_dedup::LogDedup;
 use super::metrics;
 use super::outbound_queue::NodeOutboundQueue;
@@ -102,6 +103,7 @@ impl Runner {
         }
         let disk = folder.map(|folder| Arc::new(Folder(folder.clone())) as Arc<dyn Disk>);
         let (state, mut node) = StateStore::open(disk, config.settings()?, now_ms()).await?;
+        import_history(config, &mut node);
         find_graph(&mut node, &pool).await;
         let status = watch::Sender::new(None);
         let metrics = match &config.metrics {
@@ -351,6 +353,19 @@ async fn tick(interval: &mut Option<time::Interval>) {
             interval.tick().await;
         }
         None => std::future::pending().await,
+    }
+}
+
+/// Adds the readings of `[history]` that are older than the node's own. A node runs without them.
+fn import_history(config: &NodeConfig, node: &mut Node) {
+    let Some(section) = &config.history else { return };
+    match history_file::read(section, &config.window) {
+        Ok(HistoryReadings { quantity, readings, malformed }) => {
+            let file = section.path.display();
+            let steps = node.prepend_history(&readings, quantity);
+            tracing::info!(%file, steps, malformed, "history read: steps from before the node's own readings");
+        }
+        Err(error) => tracing::error!(%error, "no history was read; the node collects its own"),
     }
 }
 

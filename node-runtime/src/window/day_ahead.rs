@@ -5,7 +5,7 @@ use rand::{Rng, RngExt};
 use serde::{Deserialize, Serialize};
 
 use super::{ReadingCounts, SeriesWindow, TrainingBatch};
-use crate::config::SeriesConfig;
+use crate::config::{MeterQuantity, SeriesConfig};
 use crate::forecast::{ForecastSettings, Forecaster, INPUTS, LeadRows, LocalTime};
 use crate::reading::Reading;
 
@@ -79,6 +79,24 @@ impl DayAheadWindow {
                 self.forecaster.push(step, load as f32);
             }
         }
+    }
+
+    /// Adds steps from before those in memory; the number of measured ones. `readings` are in the order of their times, and
+    /// mean `quantity`.
+    pub fn prepend(&mut self, readings: &[Reading], quantity: MeterQuantity) -> usize {
+        let settings = SeriesConfig { quantity, ..self.settings().clone() };
+        let step_ms = i64::from(settings.step_s) * 1000;
+        let own_ms = self.forecaster.history().oldest().map_or(i64::MAX, |oldest| (oldest - 1) * step_ms);
+        let mut earlier = Self::new(settings);
+        readings
+            .iter()
+            .take_while(|reading| reading.time_ms <= own_ms)
+            .for_each(|reading| earlier.add(*reading));
+        let Some(newest) = earlier.forecaster.history().newest() else { return 0 };
+        if self.clock_day.is_none() {
+            self.set_clocks(newest * step_ms);
+        }
+        self.forecaster.prepend(earlier.forecaster.history())
     }
 
     /// Tells the forecaster how the clocks change around the newest step.
@@ -259,6 +277,31 @@ mod tests {
             window.add(Reading { time_ms: (24 * 5 + hour) * HOUR_MS, value: 1.0 });
         }
         assert_eq!(window.unmeasured(32).unwrap().samples, 3 * LEADS_OF_TARGET_MAX);
+    }
+
+    #[test]
+    fn imported_steps_go_before_the_windows_own() {
+        let value = |hour: i64| (hour % 24) as f64 + (hour % 5) as f64;
+        let readings: Vec<Reading> =
+            (1..=24 * 3).map(|hour| Reading { time_ms: hour * HOUR_MS, value: value(hour) }).collect();
+        let whole = window(24 * 3);
+        let settings = whole.settings().clone();
+        // Into an empty window, and before readings of its own: as if they had been read.
+        for own_from in [24 * 3, 25, 49] {
+            let mut later = DayAheadWindow::new(settings.clone());
+            readings[own_from..].iter().for_each(|reading| later.add(*reading));
+            let own = later.forecaster().history().measured();
+            let added = later.prepend(&readings, MeterQuantity::Level);
+            let history = later.forecaster().history();
+            assert_eq!(history.measured(), own + added);
+            assert!(
+                added > 0 && history.newest() >= whole.forecaster().history().newest().map(|step| step - 1)
+            );
+            for step in history.oldest().unwrap()..=history.newest().unwrap() {
+                assert_eq!(history.load(step), whole.forecaster().history().load(step), "{own_from}: {step}");
+            }
+            assert_eq!(later.prepend(&readings, MeterQuantity::Level), 0, "nothing twice");
+        }
     }
 
     #[test]

@@ -20,7 +20,7 @@ pub use series::{FEATURES, ForecastQuery, SeriesWindow};
 
 pub use crate::config::{MeterQuantity, RowsConfig, SampleFormat, SeriesConfig};
 use crate::forecast::INPUTS;
-use crate::reading::{InputBatch, SourcePosition};
+use crate::reading::{InputBatch, Reading, SourcePosition};
 
 /// Counts of the readings or rows of a source.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,6 +70,14 @@ pub enum DataWindow {
 }
 
 impl DataWindow {
+    /// Adds steps from before those in memory; the number of measured ones, 0 but for a day-ahead window.
+    pub fn prepend(&mut self, readings: &[Reading], quantity: MeterQuantity) -> usize {
+        match self {
+            DataWindow::DayAhead(window) => window.prepend(readings, quantity),
+            DataWindow::Series(_) | DataWindow::Rows(_) => 0,
+        }
+    }
+
     /// An empty memory.
     pub fn new(settings: WindowSettings) -> Self {
         match settings {
