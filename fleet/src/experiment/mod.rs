@@ -8,6 +8,7 @@
 mod charts;
 pub mod cheat;
 pub mod comparison;
+pub mod detection;
 mod error;
 pub mod estimate;
 mod federation;

@@ -6,6 +6,7 @@ use evenhand_fairness::measures::{self, Summary};
 use evenhand_program::exit::Exit;
 use serde::{Deserialize, Serialize};
 
+use super::detection::DetectionCounts;
 use super::setup::Setup;
 use super::stored_file::{self, StoredFileError, StoredKind};
 use crate::data::{Dataset, SamplePool};
@@ -28,6 +29,8 @@ pub struct TrialRecord {
     pub figures: RunFigures,
     /// The learning curve.
     pub curve: LearningCurve,
+    /// Answers that were taken for copies.
+    pub detections: DetectionCounts,
     /// Time of the whole trial.
     pub seconds: f64,
     /// A remark that belongs beside its figures.
@@ -49,6 +52,8 @@ pub struct TrialResult {
     pub figures: RunFigures,
     /// The learning curve.
     pub curve: LearningCurve,
+    /// Answers that were taken for copies, where they were counted.
+    pub detections: DetectionCounts,
     /// Passes through the data.
     pub passes: usize,
 }
@@ -73,7 +78,7 @@ impl TrialResult {
         let scores = (run.online.iter())
             .map(|scores| mean(scores, |score| score.accuracy).or_else(|| mean(scores, |score| score.mape)));
         let curve = LearningCurve { losses: losses.collect(), scores: scores.collect() };
-        Self { figures: run.figures(), curve, passes }
+        Self { figures: run.figures(), curve, detections: DetectionCounts::default(), passes }
     }
 }
 
@@ -144,7 +149,7 @@ impl TrialRecord {
 
     /// The record of a result. JSON has no infinity: what is not a number, after a model diverged, is left out.
     pub fn new(setup: Setup, result: TrialResult, seconds: f64, pool: &SamplePool) -> Self {
-        let TrialResult { mut figures, curve, passes } = result;
+        let TrialResult { mut figures, curve, detections, passes } = result;
         let finite = |summary: &Summary| {
             [summary.mean, summary.min, summary.max, summary.std].iter().all(|value| value.is_finite())
         };
@@ -168,7 +173,18 @@ impl TrialRecord {
         // Where data have owners, it depends on which were chosen; synthetic data are as many as are asked for.
         let counted = pool.owners.is_none() && setup.dataset != Dataset::Synthetic;
         let (note, recorded) = (pool.note.clone(), counted.then_some(pool.recorded));
-        Self { format: RECORD.format, setup, figures, curve, seconds, note, passes, recorded, worths: None }
+        Self {
+            format: RECORD.format,
+            setup,
+            figures,
+            curve,
+            detections,
+            seconds,
+            note,
+            passes,
+            recorded,
+            worths: None,
+        }
     }
 
     /// Pearson of the standings with the worth of the nodes; none if that is not known, or either is equal for all.
