@@ -75,7 +75,7 @@ fn an_experiment_is_run_once_and_shown_as_often_as_wanted() {
     assert!(columns.is_sorted() && columns[0].is_some(), "side by side: {head}");
     assert_eq!(head.matches("level 0").count(), 3, "a control beside every ρ: {head}");
     assert!(!table.contains("NaN"), "{table}");
-    let own = "nodes-4,rounds-16,batch-3,k-2,window-4,watched-2";
+    let own = "nodes-4,rounds-16,batch-3,k-2,window-4,tested-nodes-2";
     let report = out.path().join(format!("synthetic/feature-noise/paper/report-{own}.html"));
     assert!(table.contains(&report.display().to_string()) && report.is_file(), "{table}");
 }

@@ -15,7 +15,7 @@ use evenhand_fleet::experiment::worth::run::WorthRunner;
 use evenhand_fleet::experiment::worth::sampling::sampled_pairs;
 use evenhand_fleet::experiment::worth::settings::WorthSettings;
 use evenhand_fleet::experiment::worth::training::RetrainingGame;
-use evenhand_fleet::scenario::Corruption;
+use evenhand_fleet::scenario::{Corruption, ScenarioConfig};
 use evenhand_fleet::sim::Interrupt;
 use evenhand_fleet::sim::progress::ProgressStyle;
 use rand::{RngExt, SeedableRng};
@@ -132,16 +132,12 @@ fn regression_is_more_precise_than_permutations_of_as_many_trainings() {
 fn tiny(nodes: usize) -> WorthSettings {
     let base = WorthSettings::published(Dataset::Synthetic, Corruption::LabelNoise, AsPublished::Paper, 3);
     WorthSettings {
-        nodes,
-        level: 1.0,
-        rounds: 16,
-        batch: 2,
+        scenario: ScenarioConfig { nodes, level: 1.0, rounds: 16, batch: 2, ..base.scenario },
         coalitions: 1 << nodes,
         steps: 12,
         step_samples: 6,
         learning_rate: Some(0.02),
         held_out: 30,
-        ..base
     }
 }
 
@@ -150,7 +146,7 @@ fn measured(
     settings: &WorthSettings,
 ) -> evenhand_fleet::experiment::worth::truth::WorthTruth {
     let load: &evenhand_fleet::experiment::worth::run::LoadScenario<'_> =
-        &|settings| Ok(data::load(settings.dataset, None, &settings.scenario().data_request())?);
+        &|scenario| Ok(data::load(scenario.dataset, None, &scenario.data_request())?);
     let runner = WorthRunner { out, jobs: 2, load, interrupt: &Interrupt::default() };
     let mut progress = TrainingProgress::new(std::io::sink(), ProgressStyle::Silent, 1);
     runner.truth(settings, &mut progress).unwrap().unwrap()
@@ -161,7 +157,8 @@ fn the_worth_of_a_tiny_training_is_that_of_all_its_coalitions() {
     let (out, settings) = (tempfile::tempdir().unwrap(), tiny(5));
     let truth = measured(out.path(), &settings);
     assert_eq!((truth.trainings, truth.nodes.len()), (32, 5));
-    let pool = Arc::new(data::load(settings.dataset, None, &settings.scenario().data_request()).unwrap());
+    let pool =
+        Arc::new(data::load(settings.scenario.dataset, None, &settings.scenario.data_request()).unwrap());
     let game = RetrainingGame::new(&settings, &pool).unwrap();
     let mut trainer = game.trainer();
     let mut oracle = FunctionGame::new(5, |members: &[bool]| {
@@ -189,7 +186,8 @@ fn wrong_labels_are_worth_less() {
 #[test]
 fn coalitions_that_share_their_data_share_their_order() {
     let settings = tiny(4);
-    let pool = Arc::new(data::load(settings.dataset, None, &settings.scenario().data_request()).unwrap());
+    let pool =
+        Arc::new(data::load(settings.scenario.dataset, None, &settings.scenario.data_request()).unwrap());
     let game = RetrainingGame::new(&settings, &pool).unwrap();
     let mut trainer = game.trainer();
     let mut score =

@@ -7,6 +7,8 @@ use jiff::fmt::temporal::DateTimeParser;
 use jiff::tz::{AmbiguousOffset, TimeZone};
 use serde::{Deserialize, Serialize};
 
+use crate::forecast::LocalTime;
+
 /// A time zone as an owner writes it: a name of the IANA database (`Europe/London`), a fixed offset (`+01:00`), or a
 /// POSIX rule (`CET-1CEST,M3.5.0,M10.5.0/3`).
 ///
@@ -31,6 +33,11 @@ impl LocalTimeZone {
     pub fn offset_ms(&self, time_ms: i64) -> i64 {
         let offset = Timestamp::from_millisecond(time_ms).map(|time| self.zone.to_offset(time).seconds());
         i64::from(offset.unwrap_or(0)) * 1000
+    }
+
+    /// The clocks of the zone between two times.
+    pub fn clocks(&self, from_ms: i64, to_ms: i64) -> LocalTime {
+        LocalTime::between(from_ms, to_ms, |time_ms| (self.offset_ms(time_ms) / 1000) as i32)
     }
 
     /// The first and the last time, in milliseconds since 1970, at which clocks of the zone show `local`.

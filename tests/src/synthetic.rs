@@ -134,6 +134,7 @@ fn record(all: &mut [SyntheticNode], round: u32, exploring: u32, rng: &mut Lehme
                     norm: 1.5,
                 },
             },
+            has_twin: false,
             contribution,
             contribution_error: contribution.map(|_| 0.01 / count),
             standing: mean(node),

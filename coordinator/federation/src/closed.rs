@@ -131,6 +131,8 @@ pub struct NodeRound {
     pub response: NodeResponse,
     /// Its response to the request for a reference gradient.
     pub measured: MeasureResponse,
+    /// True if its answers are those of another node too: the twins share the odds of one.
+    pub has_twin: bool,
     /// φᵢ,ₜ, if it was measured.
     pub contribution: Option<f64>,
     /// Standard error of φᵢ,ₜ, where it is known.

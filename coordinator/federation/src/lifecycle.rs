@@ -312,7 +312,11 @@ impl Federation {
     }
 
     fn node_rounds(&self, round: &CollectedRound, assessment: &Assessment) -> Vec<NodeRound> {
-        let of_member = |(node, member): (_, &Member)| {
+        let has_twin = match &self.phase {
+            FederationPhase::Running(running) => running.has_twin(self.roster.members().len()),
+            _ => Vec::new(),
+        };
+        let of_member = |(node, member): (NodeIndex, &Member)| {
             let credited = assessment.credited.get(node);
             NodeRound {
                 node: member.id().clone(),
@@ -322,6 +326,7 @@ impl Federation {
                     .slot(node)
                     .map_or(NodeResponse::NotAsked, |slot| round.responses[slot.0]),
                 measured: round.measure_response(node),
+                has_twin: has_twin.get(node.get()).copied().unwrap_or(false),
                 contribution: credited.map(|credited| credited.value),
                 contribution_error: credited.and_then(|credited| credited.standard_error),
                 standing: self.strategy.node_score(node).unwrap_or(member.standing.value()),

@@ -284,6 +284,7 @@ fn compare(recorded: &ClosedRound, computed: &ClosedRound) -> Result<(), ReplayD
         same(round, of("the reason for the draw"), a.why, b.why)?;
         same(round, of("the response"), a.response, b.response)?;
         same(round, of("the measurement"), a.measured, b.measured)?;
+        same(round, of("having a twin"), a.has_twin, b.has_twin)?;
         same(round, of("the contribution"), a.contribution, b.contribution)?;
         same(round, of("the contribution's error"), a.contribution_error, b.contribution_error)?;
         same(round, of("the standing"), a.standing, b.standing)?;

@@ -227,6 +227,15 @@ impl ContinuousPhase {
         Ok(CreditedContributions::exact(nodes.into_iter().zip(found.contributions)))
     }
 
+    /// By index: true for a node whose answers are those of another one too.
+    pub(crate) fn has_twin(&self, members: usize) -> Vec<bool> {
+        let mut has_twin = vec![false; members];
+        for (one, other) in self.reference.twins().pairs().filter(|(_, other)| *other < members) {
+            (has_twin[one], has_twin[other]) = (true, true);
+        }
+        has_twin
+    }
+
     /// True if the parts can belong to so many members and a model of so many parameters.
     pub(crate) fn is_sound(&self, members: usize, sketch: usize) -> bool {
         let by_member = self.probabilities.len() <= members

@@ -32,6 +32,9 @@ impl RunReport<'_> {
         let drawing: Vec<&RoundSummary> = self.log.drawing_rounds().collect();
         let explored = rounds - drawing.len();
         let measured = match explored {
+            0 if self.is_continuous() && rounds > 0 => {
+                " Everybody who was present was measured in every round.".into()
+            }
             0 => String::new(),
             _ if drawing.is_empty() => {
                 " Everybody who was present took part in every round while contributions were measured."
@@ -66,6 +69,7 @@ impl RunReport<'_> {
         let everybody = drawing.iter().all(|round| round.drawn.len() == self.nodes.len());
         match drawing.last() {
             _ if everybody => "",
+            Some(_) if self.is_continuous() => ", drawn by what is known of their standing",
             Some(last) if all_equal(&last.sampling_probabilities) => ", drawn with equal probabilities",
             Some(last) if self.follows_standings(last) => ", drawn by their standing",
             _ => ", drawn by the strategy's own probabilities",
@@ -88,6 +92,13 @@ impl RunReport<'_> {
         let probabilities = &last.sampling_probabilities;
         let rule = if all_equal(probabilities) {
             "All nodes have the same odds in the last draw.".to_owned()
+        } else if self.is_continuous() {
+            format!(
+                "Better standing, better odds, as far as standings are known; the temperature β = {} is the lowest at which \
+                 nobody waits longer than {} rounds on average.",
+                significant(last.temperature),
+                self.promised_wait()
+            )
         } else if self.follows_standings(last) {
             let temperature = significant(last.temperature);
             format!(
@@ -121,7 +132,10 @@ impl RunReport<'_> {
 
     /// The meaning of the standings, or that they were not measured.
     pub(crate) fn standings(&self) -> &'static str {
-        if self.log.rounds.iter().any(|round| round.contributions.is_some()) {
+        if self.is_continuous() {
+            "A node's standing ψ says how far its data point the way the others' do: gradients at reference weights, measured \
+             in every round and never applied. Old rounds fade."
+        } else if self.log.rounds.iter().any(|round| round.contributions.is_some()) {
             "A node's standing ψ is the mean of its measured contributions: how much its updates moved the common model \
              the right way."
         } else {

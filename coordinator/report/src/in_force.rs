@@ -33,40 +33,53 @@ impl<'a> StopCriterion<'a> {
         }
     }
 
-    /// Names and values for a reader.
-    pub(crate) fn settings(self) -> Vec<(&'static str, String)> {
+    /// Names and values for a reader; of a test that only reports, under the name of what it tests.
+    pub(crate) fn settings(self, reports_only: bool) -> Vec<(String, String)> {
         let exploring = &self.rules.exploring;
+        let test = if reports_only { "test of settled standings" } else { "stop rule" };
         let mut shown = match exploring.rule {
             StopRuleKind::Paper => vec![
-                ("stop rule", "paper".to_owned()),
-                ("stop rule: p has to reach α", exploring.alpha.to_string()),
+                (test.to_owned(), "paper".to_owned()),
+                (format!("{test}: p has to reach α"), exploring.alpha.to_string()),
             ],
             StopRuleKind::Calibrated => vec![
-                ("stop rule", "calibrated".to_owned()),
-                ("stop rule: level of its tests", exploring.level.to_string()),
-                ("stop rule: precision of standings, in β", exploring.precision.to_string()),
+                (test.to_owned(), "calibrated".to_owned()),
+                (format!("{test}: level of its tests"), exploring.level.to_string()),
+                (format!("{test}: precision of standings, in β"), exploring.precision.to_string()),
             ],
         };
-        shown.push(("stop rule: window τ", exploring.window.to_string()));
-        shown.push(("stop rule: tested nodes M", exploring.tested_nodes.to_string()));
-        if exploring.rounds_max > 0 {
-            shown.push(("exploring rounds at most", exploring.rounds_max.to_string()));
+        shown.push((format!("{test}: window τ"), exploring.window.to_string()));
+        shown.push((format!("{test}: tested nodes M"), exploring.tested_nodes.to_string()));
+        if exploring.rounds_max > 0 && !reports_only {
+            shown.push(("exploring rounds at most".to_owned(), exploring.rounds_max.to_string()));
         }
         shown
+    }
+
+    /// What the last verdict of a test that only reports says.
+    pub(crate) fn settled_text(self, verdict: Option<&StopSummary>) -> String {
+        match verdict {
+            Some(verdict) if verdict.stop => format!("Standings are settled: {}.", self.met_text(verdict)),
+            verdict => format!("Standings still move: {}.", self.unmet_text(verdict)),
+        }
     }
 
     /// The reason for which exploring ended with a round of this verdict.
     pub(crate) fn end_text(self, verdict: Option<&StopSummary>) -> String {
         let limit = self.rules.exploring.rounds_max;
         match verdict {
-            Some(verdict) if verdict.stop => match (self.rules.exploring.rule, verdict.p_value) {
-                (StopRuleKind::Paper, Some(p)) if p >= self.threshold() => {
-                    format!("p = {p:.3} reached {}", self.threshold_text())
-                }
-                _ => verdict.reason.clone(),
-            },
+            Some(verdict) if verdict.stop => self.met_text(verdict),
             _ if limit > 0 => format!("at the limit of {limit} rounds, before the stop rule was met"),
             _ => "before the stop rule was met".into(),
+        }
+    }
+
+    fn met_text(self, verdict: &StopSummary) -> String {
+        match (self.rules.exploring.rule, verdict.p_value) {
+            (StopRuleKind::Paper, Some(p)) if p >= self.threshold() => {
+                format!("p = {p:.3} reached {}", self.threshold_text())
+            }
+            _ => verdict.reason.clone(),
         }
     }
 
@@ -82,24 +95,38 @@ impl<'a> StopCriterion<'a> {
     }
 }
 
+/// β of the rounds of a run that promises a longest mean wait.
+pub(crate) fn promise_text(wait: &str, log: &RoundLog) -> String {
+    let aim = format!("the lowest at which nobody waits longer than {wait} rounds on average");
+    match temperatures(log) {
+        None => format!("not found yet: {aim}"),
+        Some((values, _)) => format!("{values}, {aim}"),
+    }
+}
+
 /// β of the rounds in which nodes were drawn, and where it comes from.
 pub(crate) fn temperature_text(rules: &Rules, log: &RoundLog) -> String {
     let (written, wanted) = (rules.exploiting.temperature, rules.exploiting.worst_staleness);
+    let aim = format!("a worst expected staleness of {wanted} rounds");
+    match temperatures(log) {
+        values if wanted == 0.0 => values.map_or_else(|| significant(written), |(values, _)| values),
+        None => format!("not found yet; it will be chosen for {aim}"),
+        Some((values, used)) if used == [written] => {
+            format!("{values} as configured, since {aim} cannot be reached")
+        }
+        Some((values, _)) => format!("{values}, found for {aim}"),
+    }
+}
+
+/// β of the rounds in which nodes were drawn, as a text and ascending; none before the first.
+fn temperatures(log: &RoundLog) -> Option<(String, Vec<f64>)> {
     let mut used: Vec<f64> = log.drawing_rounds().map(|round| round.temperature).collect();
     used.sort_by(f64::total_cmp);
     used.dedup();
-    let values = match used.as_slice() {
-        [] => None,
-        [one] => Some(significant(*one)),
-        [least, .., most] => Some(format!("{} to {}", significant(*least), significant(*most))),
+    let text = match used.as_slice() {
+        [] => return None,
+        [one] => significant(*one),
+        [least, .., most] => format!("{} to {}", significant(*least), significant(*most)),
     };
-    let aim = format!("a worst expected staleness of {wanted} rounds");
-    match values {
-        values if wanted == 0.0 => values.unwrap_or_else(|| significant(written)),
-        None => format!("not found yet; it will be chosen for {aim}"),
-        Some(values) if used == [written] => {
-            format!("{values} as configured, since {aim} cannot be reached")
-        }
-        Some(values) => format!("{values}, found for {aim}"),
-    }
+    Some((text, used))
 }

@@ -15,7 +15,9 @@ mod round_log;
 mod source;
 
 use evenhand_fairness::measures::{self, Summary};
-use evenhand_federation::Rules;
+use evenhand_federation::{Policy, Rules};
+
+use number_text::significant;
 
 pub use in_force::StopCriterion;
 pub use node_summary::{NodeSummary, mean};
@@ -73,6 +75,16 @@ impl<'a> RunReport<'a> {
             losses,
             explored_until,
         }
+    }
+
+    /// True if everybody was measured in every round, so that there are no phases to tell apart.
+    fn is_continuous(&self) -> bool {
+        self.rules.federation.policy == Policy::Continuous
+    }
+
+    /// The longest mean wait that the policy `continuous` promises.
+    fn promised_wait(&self) -> String {
+        significant(self.rules.continuous.worst_wait(self.nodes.len(), self.rules.exploiting.k))
     }
 
     fn criterion(&self) -> StopCriterion<'a> {

@@ -186,3 +186,30 @@ fn labels_of_the_caller_are_printed_as_they_are() {
     }
     assert_eq!(setting(&texts, "site").as_deref(), Some("roof"));
 }
+
+/// A run under the policy `continuous`: the phases of the paper have no place in it.
+#[test]
+fn a_continuous_run_is_told_without_the_papers_phases() {
+    let mut config = FederationConfig::default();
+    config.federation.nodes_min = NODES as u32;
+    config.exploring.tested_nodes = 2;
+    config.exploiting.k = 2;
+    let mut log = log(0.125, met(0.75, "settled"), &[&[0, 1], &[2, 3]]);
+    for round in &mut log.rounds {
+        round.exploring = false;
+    }
+    let shown = texts(config.clone(), &log);
+    for word in ["xplor", "xploit", "stop rule", "Stop rule", "ζ"] {
+        assert!(!shown.contains(word), "{word}: {shown}");
+    }
+    assert!(shown.contains("Everybody who was present was measured in every round."), "{shown}");
+    // Four nodes of which two are drawn: three times the wait under equal odds.
+    assert!(shown.contains("promised to all: at most 6 rounds on average"), "{shown}");
+    assert_eq!(setting(&shown, "policy").as_deref(), Some("continuous"));
+    let beta = "0.125, the lowest at which nobody waits longer than 6 rounds on average";
+    assert_eq!(setting(&shown, "temperature β").as_deref(), Some(beta));
+    assert!(shown.contains("p = 0.750 reached α = 0.7"), "{shown}");
+    // An empty one neither.
+    log.rounds.clear();
+    assert!(!texts(config, &log).contains("xplor"));
+}

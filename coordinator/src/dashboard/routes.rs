@@ -132,16 +132,18 @@ fn answer(status: StatusCode, body: Bytes) -> Response {
 }
 
 async fn health(State(app): State<App>) -> Response {
-    let (phase, connected, round) = app.live_view().read(|view| {
+    let (phase, connected, round, failure) = app.live_view().read(|view| {
         let overview = view.overview();
-        (overview.phase, overview.connected, overview.round)
+        (overview.phase, overview.connected, overview.round, overview.failure.clone())
     });
     // A failed federation needs its operator; a lost broker connection is restored by itself.
     let (status, name) = match phase {
         Phase::Failed => (StatusCode::SERVICE_UNAVAILABLE, "failed"),
         _ => (StatusCode::OK, "ok"),
     };
-    let body = json!({ "status": name, "phase": phase.name(), "round": round, "connected": connected });
+    let body = json!({
+        "status": name, "phase": phase.name(), "round": round, "connected": connected, "error": failure
+    });
     answer(status, encoded(&body))
 }
 

@@ -25,7 +25,7 @@ pub use self::thinned::RoundSpan;
 
 use self::node::NodeHistory;
 use self::thinned::{RoundAxis, ThinnedSeries};
-use evenhand_federation::{ClosedRound, Federation};
+use evenhand_federation::{ClosedRound, Federation, Policy};
 
 /// Entries of the federation's history.
 const ROUNDS_MAX: usize = 1024;
@@ -130,6 +130,7 @@ impl FederationView {
         overview.open = federation.open_round().map(|(asked, awaited)| OpenRoundView { asked, awaited });
         overview.nodes.present = federation.present();
         overview.traffic = TrafficView { bytes_up: traffic.bytes_up, bytes_down: traffic.bytes_down };
+        overview.draws.worst_wait = promised_wait(federation);
         let mut moved = false;
         for (node, member) in self.nodes.iter_mut().zip(federation.members()) {
             moved |= node.row.present != member.is_online();
@@ -194,4 +195,12 @@ impl FederationView {
     fn last_closed(&self) -> Option<u32> {
         self.rounds.entries().last().map(|point| point.to)
     }
+}
+
+/// The longest mean wait that is promised to the present members; none under the policy `paper`.
+fn promised_wait(federation: &Federation) -> Option<f64> {
+    let rules = federation.rules();
+    let members = federation.members().iter().filter(|member| !member.is_removed()).count();
+    let is_continuous = rules.federation.policy == Policy::Continuous;
+    is_continuous.then(|| rules.continuous.worst_wait(members, rules.exploiting.k))
 }

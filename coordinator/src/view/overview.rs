@@ -45,7 +45,7 @@ pub struct Overview {
     pub nodes: NodeCounts,
     /// The rule that ends exploring.
     pub stop_rule: StopView,
-    /// The draws after exploring.
+    /// The draws.
     pub draws: DrawView,
     /// The test that restarts exploring, if one is configured.
     pub drift: Option<DriftView>,
@@ -118,6 +118,8 @@ pub struct DrawView {
     pub temperature: f64,
     /// β is found so that no expected staleness exceeds this number of rounds; none if β is configured.
     pub worst_staleness: Option<f64>,
+    /// The longest mean wait that the policy `continuous` promises, in rounds; β is found for it. None under `paper`.
+    pub worst_wait: Option<f64>,
 }
 
 /// The test of settled standings, and its last verdict.
@@ -212,6 +214,7 @@ impl Overview {
                 sampler: exploiting.sampler,
                 temperature: exploiting.temperature,
                 worst_staleness: Some(exploiting.worst_staleness).filter(|rounds| *rounds > 0.0),
+                worst_wait: None,
             },
             drift: (exploiting.drift_test_every > 0).then_some(DriftView {
                 every: exploiting.drift_test_every,

@@ -1,12 +1,15 @@
 //! The dashboard of the program: as configured, after a crash, and with its address in use.
 #![allow(clippy::unwrap_used)]
 
+mod failed;
+
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
+use evenhand_coordinator::config::CoordinatorConfig;
 use evenhand_link::Broker;
 use evenhand_link::testing::free_port;
 use evenhand_testkit::coordinator_config::endless;
@@ -18,11 +21,22 @@ const TOKEN: &str = "correct horse battery staple";
 
 /// A configuration in `folder`, with a dashboard on `port`, and the program running on it.
 fn start(folder: &Path, broker_port: u16, port: u16) -> Child {
+    start_with(folder, broker_port, port, |_| {})
+}
+
+/// The same with a changed configuration.
+fn start_with(
+    folder: &Path,
+    broker_port: u16,
+    port: u16,
+    change: impl FnOnce(&mut CoordinatorConfig),
+) -> Child {
     let token = folder.join("token");
     fs::write(&token, TOKEN).unwrap();
     let mut config = endless(folder.join("state"), broker_port);
     config.dashboard.listen = ([127, 0, 0, 1], port).into();
     config.dashboard.token_file = Some(token);
+    change(&mut config);
     let file = folder.join("coordinator.toml");
     fs::write(&file, toml::to_string(&config).unwrap()).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_evenhand-coordinator"));
@@ -31,6 +45,11 @@ fn start(folder: &Path, broker_port: u16, port: u16) -> Child {
 
 /// The body of a response, if there is one.
 fn request(port: u16, method: &str, path: &str) -> Option<Value> {
+    serde_json::from_str(answer(port, method, path)?.split_once("\r\n\r\n")?.1).ok()
+}
+
+/// A response with its head, if there is one.
+fn answer(port: u16, method: &str, path: &str) -> Option<String> {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
     let head = format!(
         "{method} {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\nConnection: close\r\n\r\n"
@@ -38,7 +57,7 @@ fn request(port: u16, method: &str, path: &str) -> Option<Value> {
     stream.write_all(head.as_bytes()).ok()?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer).ok()?;
-    serde_json::from_str(answer.split_once("\r\n\r\n")?.1).ok()
+    Some(answer)
 }
 
 /// Requests `path` until the response is as expected.

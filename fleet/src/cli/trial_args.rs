@@ -6,10 +6,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
 
+use evenhand_federation::ClosedRound;
+
 use super::report_file::ReportFile;
 use super::{FleetError, signal};
 use crate::data::{self, AsPublished};
 use crate::experiment::ExperimentError;
+use crate::experiment::detection::DetectionCounts;
 use crate::experiment::progress::TrialProgress;
 use crate::experiment::record::TrialResult;
 use crate::experiment::runner::{FailedTrial, LoadPool, RunTrial, TrialRecords, TrialRunner};
@@ -97,7 +100,13 @@ impl TrialArgs {
             &|setup| Ok(data::load(setup.dataset, folder.as_deref(), &setup.scenario().data_request())?);
         let run: &RunTrial<'_> = &|setup, pool, interrupt, on_round| {
             let passes = SampleStream::new(Arc::clone(pool), &setup.scenario())?.passes();
-            Ok(TrialResult::of(&trial::run(setup, pool, interrupt, on_round)?, passes))
+            let mut detections = DetectionCounts::default();
+            let mut count = |closed: &ClosedRound| {
+                detections.add(closed);
+                on_round(closed.round);
+            };
+            let run = trial::run(setup, pool, interrupt, &mut count)?;
+            Ok(TrialResult { detections, ..TrialResult::of(&run, passes) })
         };
         let (runtime, interrupt) = (sim::runtime()?, Interrupt::default());
         runtime.spawn(signal::watch(interrupt.clone()));

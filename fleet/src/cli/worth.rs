@@ -12,7 +12,7 @@ use crate::experiment::worth::figures::WorthFigures;
 use crate::experiment::worth::progress::TrainingProgress;
 use crate::experiment::worth::run::{LoadScenario, WorthRunner};
 use crate::experiment::worth::settings::WorthSettings;
-use crate::scenario::Corruption;
+use crate::scenario::{Corruption, ScenarioConfig};
 use crate::sim::progress::ProgressStyle;
 use crate::sim::{self, Interrupt};
 
@@ -99,18 +99,20 @@ impl WorthArgs {
     /// The settings of the first seed.
     fn settings(&self) -> WorthSettings {
         let base = WorthSettings::published(self.dataset, self.corruption, self.as_published, self.seed);
-        let nodes = self.nodes.unwrap_or(base.nodes);
+        let nodes = self.nodes.unwrap_or(base.scenario.nodes);
         WorthSettings {
-            level: self.level.unwrap_or(base.level),
-            nodes,
-            rounds: self.rounds.unwrap_or(base.rounds),
-            batch: self.batch.unwrap_or(base.batch),
+            scenario: ScenarioConfig {
+                level: self.level.unwrap_or(base.scenario.level),
+                nodes,
+                rounds: self.rounds.unwrap_or(base.scenario.rounds),
+                batch: self.batch.unwrap_or(base.scenario.batch),
+                ..base.scenario
+            },
             coalitions: self.coalitions.unwrap_or(nodes.saturating_mul(10)),
             steps: self.steps.unwrap_or(base.steps),
             step_samples: self.step_samples.unwrap_or(base.step_samples),
             learning_rate: self.learning_rate,
             held_out: self.held_out.unwrap_or(base.held_out),
-            ..base
         }
     }
 
@@ -124,15 +126,14 @@ pub(super) fn run(args: &WorthArgs) -> Result<Exit, FleetError> {
     let first = args.settings();
     first.check()?;
     let seeds = |settings: WorthSettings| {
-        (0..args.trials)
-            .map(move |trial| WorthSettings { seed: settings.seed.wrapping_add(trial), ..settings.clone() })
+        (0..args.trials).map(move |trial| settings.with_seed(args.seed.wrapping_add(trial)))
     };
     let trials: Vec<WorthSettings> = seeds(first.clone()).collect();
     let control: Vec<WorthSettings> =
         first.control().filter(|_| !args.no_control).into_iter().flat_map(seeds).collect();
     let folder = data::folder(args.data.clone());
     let load: &LoadScenario<'_> =
-        &|settings| Ok(data::load(settings.dataset, folder.as_deref(), &settings.scenario().data_request())?);
+        &|scenario| Ok(data::load(scenario.dataset, folder.as_deref(), &scenario.data_request())?);
     let (runtime, interrupt) = (sim::runtime()?, Interrupt::default());
     runtime.spawn(signal::watch(interrupt.clone()));
     let runner = WorthRunner { out: &args.out, jobs: args.workers(), load, interrupt: &interrupt };

@@ -8,6 +8,7 @@
 mod charts;
 pub mod cheat;
 pub mod comparison;
+pub mod detection;
 mod error;
 pub mod estimate;
 mod federation;
@@ -24,10 +25,12 @@ pub mod record;
 pub mod runner;
 pub mod setup;
 pub mod setup_check;
+pub mod stored_file;
 pub mod summary;
 pub mod table;
 pub mod trial;
 pub mod variant;
+mod workers;
 pub mod worth;
 pub mod year;
 

@@ -89,7 +89,7 @@ impl Setup {
     /// The settings other than the published ones, for the names of files; none if there are none.
     pub(crate) fn own_name(&self) -> Option<String> {
         let own: Vec<String> =
-            self.differences().iter().map(|(flag, value)| format!("{}-{value}", stored_name(flag))).collect();
+            self.differences().iter().map(|(flag, value)| format!("{flag}-{value}")).collect();
         (!own.is_empty()).then(|| short(own.join(",")))
     }
 
@@ -132,16 +132,6 @@ impl Setup {
     }
 }
 
-/// The name of a flag in stored paths: flags that were renamed have their first name there, so that finished trials are found.
-fn stored_name(flag: &str) -> &str {
-    match flag {
-        "tested-nodes" => "watched",
-        "alpha" => "strictness",
-        "evaluation-samples" => "questions",
-        other => other,
-    }
-}
-
 /// The name itself, or its beginning and a digest of all of it.
 fn short(name: String) -> String {
     if name.len() <= NAME_MAX {
@@ -176,13 +166,14 @@ mod tests {
     }
 
     #[test]
-    fn renamed_settings_are_stored_under_their_first_names() {
+    fn settings_are_stored_under_the_names_of_their_flags() {
         let setup = Setup { tested_nodes: 4, alpha: 0.5, evaluation_samples: 32, ..mnist() };
-        let expected = "mnist/feature-noise/paper/q-ffl/watched-4,strictness-0.5,questions-32/seed-3.json";
+        let expected =
+            "mnist/feature-noise/paper/q-ffl/tested-nodes-4,alpha-0.5,evaluation-samples-32/seed-3.json";
         assert_eq!(setup.path(), PathBuf::from(expected));
         let json = serde_json::to_value(&setup).expect("plain values");
         for (name, value) in
-            [("watched", "4"), ("strictness", "0.5"), ("questions", "32"), ("contender", "\"q-ffl\"")]
+            [("tested_nodes", "4"), ("alpha", "0.5"), ("evaluation_samples", "32"), ("variant", "\"q-ffl\"")]
         {
             assert_eq!(json[name].to_string(), value, "{name}");
         }

@@ -1,27 +1,27 @@
 //! The record of a finished trial on disk.
 
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use evenhand_fairness::measures::{self, Summary};
-use evenhand_program::atomic;
 use evenhand_program::exit::Exit;
 use serde::{Deserialize, Serialize};
 
+use super::detection::DetectionCounts;
 use super::setup::Setup;
+use super::stored_file::{self, StoredFileError, StoredKind};
 use crate::data::{Dataset, SamplePool};
 use crate::sim::online::OnlineScore;
 use crate::sim::{RecordedRun, RunFigures};
 
-/// Changes when the same setup would yield other figures: records of another number must not be mixed with ours.
-pub const FORMAT: u16 = 4;
+/// Its format changes when the same setup would yield other figures, or is written in other words: records of another
+/// number must not be mixed with ours.
+pub static RECORD: StoredKind = StoredKind { name: "result of a trial", format: 5, flags: "--out DIR" };
 
 /// A finished trial: its setup, its figures, and its time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TrialRecord {
-    /// Always [`FORMAT`].
+    /// Always that of [`RECORD`].
     pub format: u16,
     /// The setup.
     pub setup: Setup,
@@ -29,6 +29,8 @@ pub struct TrialRecord {
     pub figures: RunFigures,
     /// The learning curve.
     pub curve: LearningCurve,
+    /// Answers that were taken for copies.
+    pub detections: DetectionCounts,
     /// Time of the whole trial.
     pub seconds: f64,
     /// A remark that belongs beside its figures.
@@ -43,18 +45,6 @@ pub struct TrialRecord {
     pub worths: Option<Vec<f64>>,
 }
 
-/// The part of a record that is read first.
-#[derive(Deserialize)]
-struct RecordHeader {
-    /// Absent from the first records.
-    #[serde(default = "first_format")]
-    format: u16,
-}
-
-fn first_format() -> u16 {
-    1
-}
-
 /// The result of a trial: [`TrialRecord`] without what its caller knows already.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrialResult {
@@ -62,6 +52,8 @@ pub struct TrialResult {
     pub figures: RunFigures,
     /// The learning curve.
     pub curve: LearningCurve,
+    /// Answers that were taken for copies, where they were counted.
+    pub detections: DetectionCounts,
     /// Passes through the data.
     pub passes: usize,
 }
@@ -86,49 +78,16 @@ impl TrialResult {
         let scores = (run.online.iter())
             .map(|scores| mean(scores, |score| score.accuracy).or_else(|| mean(scores, |score| score.mape)));
         let curve = LearningCurve { losses: losses.collect(), scores: scores.collect() };
-        Self { figures: run.figures(), curve, passes }
+        Self { figures: run.figures(), curve, detections: DetectionCounts::default(), passes }
     }
 }
 
 /// A record that cannot be used or stored.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
-    /// The file cannot be written.
-    #[error("cannot store results in {}: {cause}; choose another --out DIR", path.display())]
-    Unwritable {
-        /// The file.
-        path: PathBuf,
-        /// The system's error.
-        cause: io::Error,
-    },
-    /// The file cannot be read.
-    #[error("cannot read {}: {cause}; choose another --out DIR", path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// The system's error.
-        cause: io::Error,
-    },
-    /// The file is not a record.
-    #[error("{} is no result of a trial ({cause}); remove it, or choose another --out DIR", path.display())]
-    Malformed {
-        /// The file.
-        path: PathBuf,
-        /// The parser's error.
-        cause: serde_json::Error,
-    },
-    /// The record is of another format.
-    #[error(
-        "{} is a result of format {found}, not {}: the same trial would yield other figures now; remove it, or choose \
-         another --out DIR",
-        path.display(), FORMAT
-    )]
-    OtherFormat {
-        /// The file.
-        path: PathBuf,
-        /// Its format.
-        found: u16,
-    },
+    /// The file cannot be used, or not be written.
+    #[error(transparent)]
+    Stored(#[from] StoredFileError),
     /// The record is of other data.
     #[error(
         "{} is of {found} samples, other trials of {} are of {expected}: the files were not the same; remove the one or \
@@ -162,12 +121,8 @@ impl RecordError {
     /// The exit code of a program that ends by this error.
     pub fn exit(&self) -> Exit {
         match self {
-            Self::Unwritable { .. } => Exit::Software,
-            Self::Unreadable { .. }
-            | Self::Malformed { .. }
-            | Self::OtherFormat { .. }
-            | Self::OtherData { .. }
-            | Self::OtherSetup { .. } => Exit::Usage,
+            Self::Stored(error) => error.exit(),
+            Self::OtherData { .. } | Self::OtherSetup { .. } => Exit::Usage,
         }
     }
 }
@@ -176,20 +131,11 @@ impl TrialRecord {
     /// The record of `setup` in the folder `out`, if there is one.
     pub fn load(out: &Path, setup: &Setup) -> Result<Option<Self>, RecordError> {
         let path = out.join(setup.path());
-        let text = match fs::read_to_string(&path) {
-            Ok(text) => text,
-            Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(cause) => return Err(RecordError::Unreadable { path, cause }),
-        };
-        let malformed = |cause| RecordError::Malformed { path: path.clone(), cause };
-        let RecordHeader { format } = serde_json::from_str(&text).map_err(malformed)?;
-        if format != FORMAT {
-            return Err(RecordError::OtherFormat { path, found: format });
-        }
-        let record: TrialRecord = serde_json::from_str(&text).map_err(malformed)?;
+        let Some(record) = RECORD.load::<TrialRecord>(&path)? else { return Ok(None) };
         // Numbers come back from JSON with an error in their last bit: ours have to make the same journey.
-        let ours: Setup =
-            serde_json::to_string(setup).and_then(|text| serde_json::from_str(&text)).map_err(malformed)?;
+        let ours: Setup = serde_json::to_string(setup)
+            .and_then(|text| serde_json::from_str(&text))
+            .map_err(|cause| RECORD.malformed(&path, cause))?;
         if record.setup != ours {
             return Err(RecordError::OtherSetup { difference: difference(&record.setup, &ours), path });
         }
@@ -198,19 +144,12 @@ impl TrialRecord {
 
     /// Stores it in the folder `out`, whole or not at all.
     pub fn save(&self, out: &Path) -> Result<(), RecordError> {
-        let path = out.join(self.setup.path());
-        self.write(&path).map_err(|cause| RecordError::Unwritable { path, cause })
-    }
-
-    fn write(&self, path: &Path) -> io::Result<()> {
-        let mut text = serde_json::to_vec(self)?;
-        text.push(b'\n');
-        atomic::replace(path, &text)
+        Ok(stored_file::save(&out.join(self.setup.path()), self)?)
     }
 
     /// The record of a result. JSON has no infinity: what is not a number, after a model diverged, is left out.
     pub fn new(setup: Setup, result: TrialResult, seconds: f64, pool: &SamplePool) -> Self {
-        let TrialResult { mut figures, curve, passes } = result;
+        let TrialResult { mut figures, curve, detections, passes } = result;
         let finite = |summary: &Summary| {
             [summary.mean, summary.min, summary.max, summary.std].iter().all(|value| value.is_finite())
         };
@@ -234,7 +173,18 @@ impl TrialRecord {
         // Where data have owners, it depends on which were chosen; synthetic data are as many as are asked for.
         let counted = pool.owners.is_none() && setup.dataset != Dataset::Synthetic;
         let (note, recorded) = (pool.note.clone(), counted.then_some(pool.recorded));
-        Self { format: FORMAT, setup, figures, curve, seconds, note, passes, recorded, worths: None }
+        Self {
+            format: RECORD.format,
+            setup,
+            figures,
+            curve,
+            detections,
+            seconds,
+            note,
+            passes,
+            recorded,
+            worths: None,
+        }
     }
 
     /// Pearson of the standings with the worth of the nodes; none if that is not known, or either is equal for all.

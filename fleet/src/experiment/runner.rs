@@ -3,9 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
 use std::time::Instant;
 
 use evenhand_federation::FailureCause;
@@ -16,6 +14,7 @@ use super::pool_cache::PoolCache;
 use super::progress::TrialProgress;
 use super::record::{RecordError, TrialRecord, TrialResult};
 use super::setup::Setup;
+use super::workers;
 use crate::data::SamplePool;
 use crate::sim::RunEnd;
 use crate::sim::{Interrupt, SimulationError};
@@ -162,49 +161,27 @@ impl TrialRunner<'_> {
         missing: &[&Setup],
         state: &Mutex<(TrialRecords, TrialProgress<W>)>,
     ) -> Result<(), ExperimentError> {
-        let jobs = self.jobs.clamp(1, missing.len().max(1));
-        let cores = thread::available_parallelism().map_or(1, usize::from);
         let cache = PoolCache::new(missing);
-        let (next, failure) = (AtomicUsize::new(0), Mutex::new(None));
-        let work = || -> Result<(), ExperimentError> {
-            // A pool of threads for each worker: trials do not wait for each other's parts.
-            let threads = rayon::ThreadPoolBuilder::new()
-                .num_threads((cores / jobs).max(1))
-                .build()
-                .map_err(|error| ExperimentError::Threads(std::io::Error::other(error)))?;
-            while !self.interrupt.is_raised() {
-                let Some(setup) = missing.get(next.fetch_add(1, Ordering::Relaxed)) else { break };
-                self.one(setup, &cache, &threads, state)?;
-            }
-            Ok(())
-        };
-        thread::scope(|scope| {
-            for _ in 0..jobs {
-                scope.spawn(|| {
-                    if let Err(error) = work() {
-                        failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
-                        self.interrupt.raise();
-                    }
-                });
-            }
-        });
-        failure.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
+        workers::for_each(
+            missing,
+            self.jobs,
+            self.interrupt,
+            || (),
+            |(), setup| self.one(setup, &cache, state),
+        )
     }
 
     fn one<W: Write + Send>(
         &self,
         setup: &Setup,
         cache: &PoolCache,
-        threads: &rayon::ThreadPool,
         state: &Mutex<(TrialRecords, TrialProgress<W>)>,
     ) -> Result<(), ExperimentError> {
         let lock = || state.lock().unwrap_or_else(PoisonError::into_inner);
         let pool = cache.take(setup, self.load)?;
         let begun = Instant::now();
-        let seen = threads.install(|| {
-            (self.run)(setup, &pool, self.interrupt, &mut |round| {
-                lock().1.round(setup, round, begun.elapsed().as_secs_f64());
-            })
+        let seen = (self.run)(setup, &pool, self.interrupt, &mut |round| {
+            lock().1.round(setup, round, begun.elapsed().as_secs_f64());
         });
         match seen {
             Ok(seen) if seen.figures.ended == RunEnd::Complete => {

@@ -9,8 +9,6 @@ use crate::data::{AsPublished, Dataset};
 use crate::scenario::{Corruption, ScenarioConfig};
 
 /// One run of one variant on one data set; equal setups have equal figures, timings aside.
-///
-/// Where a field has another name in stored records, records of trials that were run before it was renamed stay readable.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Setup {
@@ -21,7 +19,6 @@ pub struct Setup {
     /// The largest ζ.
     pub level: f64,
     /// The variant: a strategy with its stop rule and sampler.
-    #[serde(rename = "contender")]
     pub variant: Variant,
     /// The authority where the published code differs from the paper.
     pub as_published: AsPublished,
@@ -44,13 +41,11 @@ pub struct Setup {
     /// τ.
     pub window: usize,
     /// M.
-    #[serde(rename = "watched")]
     pub tested_nodes: usize,
     /// α.
-    #[serde(rename = "strictness")]
     pub alpha: f64,
     /// Samples of the next round on which models are scored, at most: a random choice, the same for all; 0 for all of them.
-    #[serde(default, rename = "questions")]
+    #[serde(default)]
     pub evaluation_samples: usize,
     /// Seed of everything random.
     pub seed: u64,
@@ -62,8 +57,7 @@ pub struct Setup {
 impl Setup {
     /// The control: the same trial with equally good data for all nodes; none where they are already alike.
     pub fn control(&self) -> Option<Self> {
-        let differ = self.level > 0.0 && self.corruption != Corruption::None;
-        differ.then(|| Self { level: 0.0, ..self.clone() })
+        self.scenario().control().map(|scenario| Self { level: scenario.level, ..self.clone() })
     }
 
     /// The scenario of the trial.

@@ -51,6 +51,12 @@ pub struct StrategyFigures {
     pub rho_worth: Option<Estimate>,
     /// The control, in which all data are equally good; none where it was not run.
     pub level_0: Option<ControlFigures>,
+    /// Share of reference gradients that were taken for an earlier one of the same node.
+    pub repeated_answers: Option<Estimate>,
+    /// Share of reference gradients whose node was taken for a twin of another.
+    pub twin_answers: Option<Estimate>,
+    /// Share of nodes that were taken for a copy in any round.
+    pub flagged_nodes: Option<Estimate>,
     /// Time of all nodes in training.
     pub seconds_training: Option<Estimate>,
     /// Time of the coordinator in contributions, stop rule and draws.
@@ -124,6 +130,9 @@ impl StrategyFigures {
             rho_standing: over(|record| Measure::RhoStanding.of(record)),
             rho_worth: over(TrialRecord::rho_worth),
             level_0: ControlFigures::of(control),
+            repeated_answers: over(|record| record.detections.repeated_share()),
+            twin_answers: over(|record| record.detections.twin_share()),
+            flagged_nodes: over(|record| record.detections.flagged_nodes()),
             seconds_training: over(|record| Some(record.figures.seconds_training)),
             seconds_fairness: over(|record| Some(record.figures.seconds_fairness)),
             seconds: over(|record| Some(record.seconds)),

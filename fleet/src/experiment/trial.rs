@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use evenhand_federation::{InitialModel, RoundEvidence, Rules};
+use evenhand_federation::{ClosedRound, InitialModel, RoundEvidence, Rules};
 use evenhand_models::{LoadOptions, Loss, Model};
 use evenhand_node::core;
 use evenhand_node::window::{RowsConfig, WindowSettings};
@@ -49,12 +49,12 @@ pub struct FurtherName {
     pub attack: Option<Attack>,
 }
 
-/// Runs a trial on the pool that its seed chose; `on_round` is called with the number of every closed round.
+/// Runs a trial on the pool that its seed chose; `on_round` is called with every closed round.
 pub fn run(
     setup: &Setup,
     pool: &Arc<SamplePool>,
     interrupt: &Interrupt,
-    on_round: &mut dyn FnMut(u32),
+    on_round: &mut dyn FnMut(&ClosedRound),
 ) -> Result<RecordedRun, ExperimentError> {
     run_crew(setup, pool, &Crew::default(), interrupt, on_round)
 }
@@ -65,7 +65,7 @@ pub fn run_crew(
     pool: &Arc<SamplePool>,
     crew: &Crew,
     interrupt: &Interrupt,
-    on_round: &mut dyn FnMut(u32),
+    on_round: &mut dyn FnMut(&ClosedRound),
 ) -> Result<RecordedRun, ExperimentError> {
     let stream = Arc::new(SampleStream::new(Arc::clone(pool), &setup.scenario())?);
     let (_, onnx) = setup.dataset.model(setup.as_published);
@@ -121,7 +121,7 @@ pub fn run_crew(
     }
     let mut record = |closed: &RoundEvidence, _: f64| {
         recorder.round(closed)?;
-        on_round(closed.round.round);
+        on_round(&closed.round);
         Ok(())
     };
     let result = memory::simulate(simulation, interrupt, &mut record)?;

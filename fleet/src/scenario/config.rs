@@ -1,13 +1,15 @@
 //! Configuration of a scenario.
 
 use evenhand_node::window::FEATURES;
+use serde::{Deserialize, Serialize};
 
 use super::{Corruption, ScenarioError};
 use crate::data::partition::PartitionConfig;
 use crate::data::{AsPublished, DataRequest, Dataset, SamplePool, SampleTargets};
 
 /// Everything that a stream of samples depends on, beside the pool.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ScenarioConfig {
     /// The data set.
     pub dataset: Dataset,
@@ -28,6 +30,12 @@ pub struct ScenarioConfig {
 }
 
 impl ScenarioConfig {
+    /// The control: the same with equally good data for all nodes; none where they are already alike.
+    pub fn control(&self) -> Option<Self> {
+        let differ = self.level > 0.0 && self.corruption != Corruption::None;
+        differ.then_some(Self { level: 0.0, ..*self })
+    }
+
     /// The part of the data set that the scenario can use: a batch for each node and round, and one round more for the
     /// evaluation ahead.
     pub fn data_request(&self) -> DataRequest {

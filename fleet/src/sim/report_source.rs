@@ -1,4 +1,4 @@
-//! The HTML report of a recorded run, with data quality and online losses as its annotations.
+//! The HTML report of a recorded run, with shares of bad data and online losses as its annotations.
 
 use evenhand_report::{LossSeries, NodeAnnotation, ReportSource, ReportTile, bytes_text, html};
 
@@ -15,12 +15,12 @@ impl RecordedRun {
         ReportSource {
             node_noun: "meters".into(),
             annotation: NodeAnnotation {
-                symbol: "ζ".into(),
-                name: "data quality".into(),
-                axis: "data quality ζ (0 is clean)".into(),
-                low: "clean".into(),
-                high: "noisy".into(),
-                low_on_top: "the cleanest on top".into(),
+                symbol: "bad data".into(),
+                name: "share of bad data".into(),
+                axis: "share of bad data (0: none)".into(),
+                low: "good".into(),
+                high: "bad".into(),
+                low_on_top: "the best data on top".into(),
                 values: self.nodes.iter().map(|node| node.zeta).collect(),
             },
             losses: LossSeries {

@@ -10,6 +10,7 @@ use evenhand_fleet::experiment::page;
 use evenhand_fleet::experiment::record::{RecordError, TrialRecord};
 use evenhand_fleet::experiment::runner::RunTrial;
 use evenhand_fleet::experiment::setup::Setup;
+use evenhand_fleet::experiment::stored_file::StoredFileError;
 use evenhand_fleet::experiment::variant::Variant;
 use evenhand_program::exit::Exit;
 
@@ -29,20 +30,20 @@ fn results_of_another_format_are_refused_with_a_remedy() {
     let out = tempfile::tempdir().unwrap();
     let wanted = setup(Variant::Paper);
     edited(out.path(), &wanted, |record| {
-        record.insert("format".into(), 5.into());
+        record.insert("format".into(), 6.into());
         record.insert("what only they know".into(), 1.into());
     });
     let error = TrialRecord::load(out.path(), &wanted).unwrap_err();
-    assert!(matches!(error, RecordError::OtherFormat { found: 5, .. }), "{error}");
+    assert!(matches!(error, RecordError::Stored(StoredFileError::OtherFormat { found: 6, .. })), "{error}");
     let sentence = error.to_string();
-    assert!(sentence.contains("format 5, not 4") && sentence.contains("another --out DIR"), "{sentence}");
+    assert!(sentence.contains("format 6, not 5") && sentence.contains("another --out DIR"), "{sentence}");
     assert_eq!(ExperimentError::from(error).exit(), Exit::Usage);
     // The first ones did not say it.
     edited(out.path(), &wanted, |record| {
         record.remove("format").unwrap();
     });
     let error = TrialRecord::load(out.path(), &wanted).unwrap_err();
-    assert!(matches!(error, RecordError::OtherFormat { found: 1, .. }), "{error}");
+    assert!(matches!(error, RecordError::Stored(StoredFileError::OtherFormat { found: 1, .. })), "{error}");
 }
 
 #[test]
@@ -54,7 +55,8 @@ fn unknown_fields_are_refused() {
     });
     let error = TrialRecord::load(out.path(), &wanted).unwrap_err();
     assert!(
-        matches!(error, RecordError::Malformed { .. }) && error.to_string().contains("colour"),
+        matches!(error, RecordError::Stored(StoredFileError::Malformed { .. }))
+            && error.to_string().contains("colour"),
         "{error}"
     );
     edited(out.path(), &wanted, |record| record["setup"]["colour"] = 1.into());
@@ -116,7 +118,10 @@ fn results_that_cannot_be_stored_are_no_usage_error() {
         Ok(invented(setup))
     })
     .unwrap_err();
-    assert!(matches!(error, ExperimentError::Record(RecordError::Unwritable { .. })), "{error}");
+    assert!(
+        matches!(error, ExperimentError::Record(RecordError::Stored(StoredFileError::Unwritable { .. }))),
+        "{error}"
+    );
     assert_eq!(error.exit(), Exit::Software);
 }
 

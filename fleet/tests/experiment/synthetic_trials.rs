@@ -6,6 +6,7 @@ use evenhand_fairness::measures::Summary;
 use evenhand_fleet::data::AsPublished;
 use evenhand_fleet::data::{Dataset, SamplePool, SampleTargets};
 use evenhand_fleet::experiment::ExperimentError;
+use evenhand_fleet::experiment::detection::DetectionCounts;
 use evenhand_fleet::experiment::progress::TrialProgress;
 use evenhand_fleet::experiment::record::{LearningCurve, TrialResult};
 use evenhand_fleet::experiment::runner::{RunTrial, TrialRecords, TrialRunner};
@@ -55,6 +56,7 @@ pub(crate) fn invented(setup: &Setup) -> TrialResult {
     };
     let score = |round: u32| accuracy * (1.0 - (-f64::from(round) / 25.0).exp());
     TrialResult {
+        detections: DetectionCounts::default(),
         figures: RunFigures {
             rho_standing: None,
             rho_loss: rho,

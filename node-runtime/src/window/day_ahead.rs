@@ -107,9 +107,7 @@ impl DayAheadWindow {
             let zone = &self.series.settings().time_zone;
             let (from_ms, to_ms) =
                 (newest_ms - CLOCK_DAYS_BACK * day_ms, newest_ms + CLOCK_DAYS_AHEAD * day_ms);
-            let clocks =
-                LocalTime::between(from_ms, to_ms, |time_ms| (zone.offset_ms(time_ms) / 1000) as i32);
-            self.forecaster.set_local_time(clocks);
+            self.forecaster.set_local_time(zone.clocks(from_ms, to_ms));
         }
     }
 

@@ -58,7 +58,7 @@ impl ContinuousConfig {
     }
 
     /// The promised wait among so many nodes.
-    pub(crate) fn worst_wait(&self, nodes: usize, k: u32) -> f64 {
+    pub fn worst_wait(&self, nodes: usize, k: u32) -> f64 {
         if self.worst_wait > 0.0 {
             return self.worst_wait;
         }

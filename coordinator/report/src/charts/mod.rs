@@ -28,8 +28,11 @@ pub(crate) fn classes(values: &[f64]) -> Vec<usize> {
     values.iter().map(|value| (((value - low) / width) as usize).min(CLASSES - 1)).collect()
 }
 
-/// Shades the exploring rounds of a plot whose first round stands at position `from`.
+/// Shades the exploring rounds of a plot whose first round stands at position `from`, where a run has phases.
 fn shade_exploring(svg: &mut Svg, frame: &Frame, report: &RunReport<'_>, from: usize) {
+    if report.is_continuous() {
+        return;
+    }
     let Some(first) = report.log.rounds.get(from).map(|round| f64::from(round.round)) else { return };
     let Some(turn) = report.explored_until.map(|last| frame.x.at(f64::from(last) + 0.5)) else { return };
     let (start, height) = (frame.x.at(first), Frame::BOTTOM - Frame::TOP);

@@ -9,13 +9,19 @@ pub(crate) fn stop_rule(report: &RunReport<'_>) -> String {
     let p_of = |round: &crate::RoundSummary| Some((f64::from(round.round), round.stop.as_ref()?.p_value?));
     let tested: Vec<(f64, f64)> = report.log.rounds.iter().filter_map(p_of).collect();
     let description = match report.explored_until {
+        _ if report.is_continuous() => criterion.settled_text(report.last_verdict()),
         Some(last) if last > 0 => {
             format!("Exploring ended after round {last}: {}.", criterion.end_text(report.verdict_at(last)))
         }
         Some(_) => "Contributions were not measured, so the stop rule was not asked.".to_owned(),
         None => format!("The stop rule is not met: {}.", criterion.unmet_text(report.last_verdict())),
     };
-    let mut svg = Svg::new("p", (WIDTH, HEIGHT), "The stop rule's p-value over rounds", &description);
+    let title = if report.is_continuous() {
+        "p-value of the test of settled standings over rounds"
+    } else {
+        "The stop rule's p-value over rounds"
+    };
+    let mut svg = Svg::new("p", (WIDTH, HEIGHT), title, &description);
     let frame = Frame::new(WIDTH, rounds_extent(report), (0.0, 1.0));
     shade_exploring(&mut svg, &frame, report, 0);
     frame.draw(&mut svg, "round", "p-value");
@@ -26,7 +32,7 @@ pub(crate) fn stop_rule(report: &RunReport<'_>) -> String {
     for &(round, p) in &tested {
         svg.circle("dot accent", frame.at(round, p), 2.2, Some(&format!("round {round}: p = {p:.3}")));
     }
-    let last = report.explored_until.map(f64::from);
+    let last = report.explored_until.filter(|_| !report.is_continuous()).map(f64::from);
     if let Some((round, p)) = tested.iter().find(|(round, _)| Some(*round) == last) {
         let hover = format!("exploring ended after round {round}: p = {p:.3}");
         svg.circle("stop", frame.at(*round, *p), 6.0, Some(&hover));

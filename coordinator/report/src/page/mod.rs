@@ -5,7 +5,7 @@ mod tiles;
 
 use crate::RunReport;
 use crate::charts::{CLASSES, LINES_MAX};
-use crate::in_force::temperature_text;
+use crate::in_force::{promise_text, temperature_text};
 use crate::number_text::probability_decimals;
 use crate::plot::{escaped, extent, put, signed};
 
@@ -103,21 +103,31 @@ fn table(page: &mut String, report: &RunReport<'_>) {
 
 fn settings(page: &mut String, report: &RunReport<'_>) {
     let rules = report.rules;
-    let mut shown = vec![
+    let mut shown: Vec<(String, String)> = [
         (
             "rounds",
             if rules.federation.rounds == 0 { "no end".into() } else { rules.federation.rounds.to_string() },
         ),
         ("draws a round, k", rules.exploiting.k.to_string()),
-        ("temperature β", temperature_text(rules, report.log)),
         ("sampler", rules.exploiting.sampler.to_string()),
-    ];
-    shown.extend(report.criterion().settings());
-    shown.push(("codec of updates", rules.training.codec.to_string()));
-    shown.push(("seed", rules.federation.seed.to_string()));
+        ("policy", rules.federation.policy.to_string()),
+    ]
+    .map(|(name, value)| (name.to_owned(), value))
+    .into();
+    if report.is_continuous() {
+        shown.push(("temperature β".into(), promise_text(&report.promised_wait(), report.log)));
+        shown.push(("memory of standings, rounds".into(), rules.continuous.memory_rounds.to_string()));
+        shown
+            .push(("rounds before a newcomer is drawn".into(), rules.continuous.newcomer_rounds.to_string()));
+    } else {
+        shown.push(("temperature β".into(), temperature_text(rules, report.log)));
+    }
+    shown.extend(report.criterion().settings(report.is_continuous()));
+    shown.push(("codec of updates".into(), rules.training.codec.to_string()));
+    shown.push(("seed".into(), rules.federation.seed.to_string()));
     let (labels, of_rules) = (
         report.source.settings.iter().map(|(name, value)| (name.as_str(), value.as_str())),
-        shown.iter().map(|(name, value)| (*name, value.as_str())),
+        shown.iter().map(|(name, value)| (name.as_str(), value.as_str())),
     );
     page.push_str("<h2>Settings</h2>\n<dl class=\"settings\">\n");
     for (name, value) in labels.chain(of_rules) {

@@ -25,7 +25,8 @@ fn contributions(page: &mut String, report: &RunReport<'_>, unit: &str) {
     let rounds = &report.log.rounds;
     let standings = charts::over_rounds(&plot, report, |round, node| rounds[round].standings[node]);
     figure(page, &format!("Standings, {unit}"), &standings, "");
-    figure(page, "The stop rule", &charts::stop_rule(report), "");
+    let test = if report.is_continuous() { "Are standings settled?" } else { "The stop rule" };
+    figure(page, test, &charts::stop_rule(report), "");
     page.push_str("</div>\n");
 }
 

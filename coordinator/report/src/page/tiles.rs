@@ -26,19 +26,29 @@ fn own_tiles(report: &RunReport<'_>) -> [ReportTile; 4] {
             format!("from {:.4} to {:.4}, mean {:.4}", loss.min, loss.max, loss.mean),
         )
     });
-    let (end, end_note) = exploring_end(report);
     let tile = |name: String, value: String, note: &str| ReportTile { name, value, note: note.to_owned() };
     [
         tile(format!("Fairness: {symbol} with waiting"), rho(report.rho_staleness), fair),
         tile(format!("Fairness: {symbol} with {loss}"), rho(report.rho_loss), fair),
         tile(format!("Equality: spread of {loss}"), spread, &spread_note),
-        tile("Exploring ended".into(), end, &end_note),
+        if report.is_continuous() { longest_wait(report) } else { exploring_end(report) },
     ]
 }
 
-fn exploring_end(report: &RunReport<'_>) -> (String, String) {
+/// What the policy `continuous` promises, and what came of it.
+fn longest_wait(report: &RunReport<'_>) -> ReportTile {
+    let longest = report.nodes.iter().map(|node| node.longest_staleness).max();
+    let rounds = |longest: u32| if longest == 1 { "1 round".to_owned() } else { format!("{longest} rounds") };
+    ReportTile {
+        name: "Longest wait of a node".into(),
+        value: longest.filter(|_| !report.log.rounds.is_empty()).map_or("–".into(), rounds),
+        note: format!("promised to all: at most {} rounds on average", report.promised_wait()),
+    }
+}
+
+fn exploring_end(report: &RunReport<'_>) -> ReportTile {
     let criterion = report.criterion();
-    match report.explored_until {
+    let (value, note) = match report.explored_until {
         Some(0) => ("–".into(), "no round explored".into()),
         Some(round) => (format!("round {round}"), criterion.end_text(report.verdict_at(round))),
         None => match report.last_verdict() {
@@ -47,5 +57,6 @@ fn exploring_end(report: &RunReport<'_>) -> (String, String) {
             }
             verdict => ("not yet".into(), criterion.unmet_text(verdict)),
         },
-    }
+    };
+    ReportTile { name: "Exploring ended".into(), value, note }
 }

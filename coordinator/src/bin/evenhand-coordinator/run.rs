@@ -95,6 +95,10 @@ async fn coordinate(config: CoordinatorConfig) -> Result<(), CommandFailure> {
     // It ends with the last round.
     let _logged = log.await;
     if let Some(dashboard) = dashboard {
+        if let Some(cause) = federation.failure().filter(|_| !interrupted) {
+            tracing::error!(%cause, "the federation has failed; /healthz says so until the program is stopped");
+            stop_signal().await;
+        }
         dashboard.stop().await;
     }
     tracing::info!(

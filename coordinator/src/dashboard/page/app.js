@@ -66,7 +66,9 @@ function tiles(overview) {
     tile('Nodes present', count(nodes.present), `${count(nodes.enrolled)} enrolled${nodes.removed ? `, ${count(nodes.removed)} removed` : ''}`),
     tile('Open round', open ? `${count(open.asked - open.awaited)} / ${count(open.asked)}` : '–', open ? 'responses received' : 'no round is open'),
     tile('Loss', number(overview.loss), 'of the common model, last round'),
-    tile('Stop rule p', fixed(rule.p_value, 3), overview.policy === 'paper' ? `ends exploring at ${rule.threshold}` : `standings are settled at ${rule.threshold}`),
+    overview.policy === 'paper'
+      ? tile('Stop rule p', fixed(rule.p_value, 3), `ends exploring at ${rule.threshold}`)
+      : tile('Settled standings, p', fixed(rule.p_value, 3), `settled at ${rule.threshold}; nothing waits for it`),
     tile('Staleness', `${fixed(staleness.mean, 1)} rounds`, `mean; the longest ${count(staleness.max)}`),
     tile('Traffic', bytes(traffic.bytes_up + traffic.bytes_down), `${bytes(traffic.bytes_up)} to nodes, ${bytes(traffic.bytes_down)} back`),
     tile('Refused', count(refused), lost > 0 ? `messages; ${count(lost)} responses never came` : 'messages', refused > 0),
@@ -81,6 +83,8 @@ function showOverview(overview) {
   say(byId('verdict'), explanation(overview));
   steps(overview);
   tiles(overview);
+  // Only the paper's phases have an exploration to repeat.
+  document.querySelector('[data-command="re-explore"]').hidden = overview.policy !== 'paper';
   const closed = state.points.at(-1)?.to ?? 0;
   byId('progress').hidden = overview.rounds === 0;
   byId('progress').max = Math.max(overview.rounds, 1);

@@ -41,7 +41,7 @@ function stopRule(figure, { overview, points }) {
   const threshold = `${paper ? 'α =' : 'level'} ${rule.threshold}`;
   figure.note.textContent = paper
     ? `Hotelling’s T² on ${rule.tested_nodes} tested nodes; ${overview.policy === 'paper' ? 'exploring ends when' : 'standings are settled once'} p reaches ${threshold}.`
-    : `Exploring ends when no test of ${rule.tested_nodes} tested nodes sees a change at ${threshold} and the standings are precise enough.`;
+    : `${overview.policy === 'paper' ? 'Exploring ends when' : 'Standings are settled once'} no test of ${rule.tested_nodes} tested nodes sees a change at ${threshold} and the standings are precise enough.`;
   const series = [{ label: 'p', value: (point) => point.p_value }];
   if (drift) {
     series.push({ label: 'drift p', value: (point) => point.drift_p_value, kind: 'marks' });
@@ -77,7 +77,8 @@ function odds(figure, { overview, nodes }) {
   const ordered = byStanding(nodes);
   const equal = ordered.length > 0 ? 1 / ordered.length : 0;
   const exploring = overview.phase === 'exploring' || changes.at(-1)?.phase === 'exploring';
-  const found = draws.worst_staleness ? `, found for a worst expected staleness of ${draws.worst_staleness} rounds` : '';
+  const promised = draws.worst_wait === null ? '' : `, the lowest at which nobody waits longer than ${number(draws.worst_wait, 3)} rounds on average`;
+  const found = promised || !draws.worst_staleness ? promised : `, found for a worst expected staleness of ${draws.worst_staleness} rounds`;
   figure.note.textContent = exploring
     ? 'Equal while contributions are measured.'
     : `Odds ϱ of one of ${draws.k} draws a round; temperature β = ${number(draws.temperature, 3)}${found}. ${leastOdds(ordered)}`;

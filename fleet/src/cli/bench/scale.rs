@@ -3,10 +3,11 @@
 use std::io::Write;
 use std::time::Instant;
 
+use evenhand_federation::Policy;
 use serde::Serialize;
 
 use super::print::PrintArgs;
-use crate::cli::FleetError;
+use crate::cli::{FleetError, by_name};
 use crate::sim::demo::{self, DemoConfig, DemoPlan, Transport};
 use crate::sim::{self, Interrupt};
 
@@ -16,9 +17,12 @@ pub(crate) struct ScaleArgs {
     /// Numbers of nodes, one fleet each
     #[arg(long, value_delimiter = ',', default_value = "25,50,100,200", value_name = "N,…")]
     nodes: Vec<usize>,
-    /// Rounds of each fleet, all of them exploring: everybody trains, contributions are measured
+    /// Rounds of each fleet; under the policy paper all of them explore: everybody trains, contributions are measured
     #[arg(long, default_value_t = 12, value_name = "T")]
     rounds: u32,
+    /// Policy: continuous (everybody is measured, some train), or paper
+    #[arg(long, value_name = "NAME", default_value = "continuous", value_parser = by_name::<Policy>)]
+    policy: Policy,
     /// Transport of messages
     #[arg(long, value_enum, default_value_t = Transport::Memory)]
     transport: Transport,
@@ -33,6 +37,7 @@ pub(crate) struct ScaleArgs {
 #[derive(Debug, Serialize)]
 struct Scaling {
     transport: String,
+    policy: Policy,
     rounds: u32,
     sizes: Vec<FleetSize>,
     /// Slope of log time over log nodes: 1 is linear growth.
@@ -59,7 +64,8 @@ pub(crate) fn run(args: &ScaleArgs, stdout: impl Write) -> Result<(), FleetError
     let points: Vec<(f64, f64)> =
         sizes.iter().map(|size| ((size.nodes as f64).ln(), size.seconds_per_round.ln())).collect();
     let transport = format!("{:?}", args.transport).to_lowercase();
-    let scaling = Scaling { transport, rounds: args.rounds, exponent: slope(&points), sizes };
+    let scaling =
+        Scaling { transport, policy: args.policy, rounds: args.rounds, exponent: slope(&points), sizes };
     args.print.write(&scaling, table, stdout)
 }
 
@@ -67,6 +73,7 @@ fn measure(nodes: usize, args: &ScaleArgs) -> Result<FleetSize, FleetError> {
     let plan = DemoPlan::new(&DemoConfig {
         nodes,
         rounds: args.rounds,
+        policy: args.policy,
         seed: args.seed,
         transport: args.transport,
         // A window that no round reaches keeps the fleet exploring.

@@ -2,15 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::WorthError;
 use super::node_set::NodeSet;
 use super::training::CoalitionScore;
+use super::truth::WORTH;
+use crate::experiment::stored_file::StoredFileError;
 
 /// The scores of one game that are known.
 #[derive(Debug)]
@@ -33,21 +34,17 @@ struct ScoreLine {
 impl ScoreCache {
     /// The scores of the game with this description: everything that a score depends on. A line that was cut short when
     /// the program ended is dropped.
-    pub fn open(out: &Path, description: &str) -> Result<Self, WorthError> {
+    pub fn open(out: &Path, description: &str) -> Result<Self, StoredFileError> {
         let digest: String =
             Sha256::digest(description)[..10].iter().map(|byte| format!("{byte:02x}")).collect();
         let path = out.join("games").join(format!("{digest}.jsonl"));
-        let unwritable = |cause| WorthError::Unwritable { path: path.clone(), cause };
+        let unwritable = |cause| StoredFileError::Unwritable { path: path.clone(), cause };
         fs::create_dir_all(out.join("games")).map_err(unwritable)?;
-        let text = match fs::read_to_string(&path) {
-            Ok(text) => text,
-            Err(cause) if cause.kind() == io::ErrorKind::NotFound => String::new(),
-            Err(cause) => return Err(WorthError::Unreadable { path, cause }),
-        };
+        let text = WORTH.text(&path)?.unwrap_or_default();
         let whole = text.rfind('\n').map_or(0, |end| end + 1);
         let mut known = BTreeMap::new();
         for line in text[..whole].lines() {
-            let malformed = |cause| WorthError::Malformed { path: path.clone(), cause };
+            let malformed = |cause| WORTH.malformed(&path, cause);
             let ScoreLine { coalition, loss, score } = serde_json::from_str(line).map_err(malformed)?;
             let members = NodeSet::parse(&coalition)
                 .ok_or_else(|| malformed(serde::de::Error::custom("a coalition is hexadecimal")))?;
@@ -67,9 +64,9 @@ impl ScoreCache {
     }
 
     /// Stores the score of a coalition.
-    pub fn put(&mut self, members: NodeSet, found: CoalitionScore) -> Result<(), WorthError> {
+    pub fn put(&mut self, members: NodeSet, found: CoalitionScore) -> Result<(), StoredFileError> {
         let line = ScoreLine { coalition: members.text(), loss: found.loss, score: found.score };
-        let unwritable = |cause| WorthError::Unwritable { path: self.path.clone(), cause };
+        let unwritable = |cause| StoredFileError::Unwritable { path: self.path.clone(), cause };
         let mut text = serde_json::to_string(&line).map_err(|error| unwritable(error.into()))?;
         text.push('\n');
         self.file.write_all(text.as_bytes()).map_err(unwritable)?;
@@ -107,7 +104,7 @@ mod tests {
         let path = ScoreCache::open(out.path(), "a game").unwrap().path;
         fs::write(&path, "{\"coalition\": \"x\", \"loss\": 1, \"score\": null}\n").unwrap();
         let error = ScoreCache::open(out.path(), "a game").unwrap_err();
-        assert!(matches!(error, WorthError::Malformed { .. }), "{error}");
+        assert!(matches!(error, StoredFileError::Malformed { .. }), "{error}");
         assert!(error.to_string().contains("hexadecimal"), "{error}");
     }
 }

@@ -65,16 +65,16 @@ impl WorthFigures {
 
 fn trial(text: &mut String, truth: &WorthTruth) {
     let settings = &truth.settings;
-    let score = score_name(settings.dataset);
+    let score = score_name(settings.scenario.dataset);
     let shown = |score: Option<f64>| score.map_or("–".into(), |score| format!("{score:.3}"));
     put(
         text,
         format_args!(
             "{}, {}, {} nodes, seed {}: {} trainings of {} steps with {} samples, η = {}\n",
-            dataset_label(settings.dataset),
-            corruption_label(settings.corruption),
-            settings.nodes,
-            settings.seed,
+            dataset_label(settings.scenario.dataset),
+            corruption_label(settings.scenario.corruption),
+            settings.scenario.nodes,
+            settings.scenario.seed,
             truth.trainings,
             settings.steps,
             settings.step_samples,

@@ -3,13 +3,12 @@
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
+use super::WorthError;
 use super::cache::ScoreCache;
 use super::node_set::NodeSet;
 use super::progress::TrainingProgress;
@@ -17,14 +16,16 @@ use super::regression::{ValuedCoalition, WorthEstimate, shapley_regression};
 use super::sampling::{SampledCoalition, sampled_pairs};
 use super::settings::WorthSettings;
 use super::training::{CoalitionScore, RetrainingGame};
-use super::truth::{FORMAT, NodeWorth, WorthTruth};
+use super::truth::{NodeWorth, WORTH, WorthTruth};
 use crate::data::SamplePool;
 use crate::experiment::ExperimentError;
 use crate::experiment::trial::node_name;
+use crate::experiment::workers;
+use crate::scenario::ScenarioConfig;
 use crate::sim::Interrupt;
 
 /// A function that reads the data of a scenario.
-pub type LoadScenario<'a> = dyn Fn(&WorthSettings) -> Result<SamplePool, ExperimentError> + Sync + 'a;
+pub type LoadScenario<'a> = dyn Fn(&ScenarioConfig) -> Result<SamplePool, ExperimentError> + Sync + 'a;
 
 /// The runner of trainings.
 pub struct WorthRunner<'a> {
@@ -50,14 +51,14 @@ impl WorthRunner<'_> {
             progress.stored(found.trainings);
             return Ok(Some(found));
         }
-        let pool = Arc::new((self.load)(settings)?);
+        let pool = Arc::new((self.load)(&settings.scenario)?);
         let game = RetrainingGame::new(settings, &pool)?;
         let Some(learning_rate) = self.useful_rate(settings, &game, &pool, progress)? else {
             return Ok(None);
         };
-        let mut rng = ChaCha8Rng::seed_from_u64(settings.seed);
-        let sampled = sampled_pairs(settings.nodes, settings.coalitions, &mut rng);
-        let all = NodeSet::all(settings.nodes);
+        let mut rng = ChaCha8Rng::seed_from_u64(settings.scenario.seed);
+        let sampled = sampled_pairs(settings.scenario.nodes, settings.coalitions, &mut rng);
+        let all = NodeSet::all(settings.scenario.nodes);
         let wanted: BTreeSet<NodeSet> =
             [NodeSet::EMPTY, all].into_iter().chain(sampled.iter().map(|one| one.members)).collect();
         let Some(cache) = self.scores(settings, (&game, learning_rate), &pool, &wanted, progress)? else {
@@ -73,14 +74,14 @@ impl WorthRunner<'_> {
                 value: value(score(one.members)),
             };
             let rows: Vec<ValuedCoalition> = sampled.iter().map(valued).collect();
-            shapley_regression(settings.nodes, (value(initial), value(of_all)), &rows)
+            shapley_regression(settings.scenario.nodes, (value(initial), value(of_all)), &rows)
         };
         let by_loss = estimate(&|found| -found.loss);
         // A model that is lost scores as the initial one does.
-        let sign = if settings.dataset.has_classes() { 1.0 } else { -1.0 };
+        let sign = if settings.scenario.dataset.has_classes() { 1.0 } else { -1.0 };
         let by_score = estimate(&|found| sign * found.score.or(initial.score).unwrap_or(0.0));
         let truth = WorthTruth {
-            format: FORMAT,
+            format: WORTH.format,
             settings: settings.clone(),
             learning_rate,
             trainings: wanted.len(),
@@ -108,7 +109,7 @@ impl WorthRunner<'_> {
         if let [rate] = rates[..] {
             return Ok(Some(rate));
         }
-        let all = NodeSet::all(settings.nodes);
+        let all = NodeSet::all(settings.scenario.nodes);
         let mut best: Option<(f64, f64)> = None;
         for rate in rates {
             let wanted = BTreeSet::from([all]);
@@ -132,43 +133,29 @@ impl WorthRunner<'_> {
         wanted: &BTreeSet<NodeSet>,
         progress: &mut TrainingProgress<W>,
     ) -> Result<Option<ScoreCache>, ExperimentError> {
-        let cache = ScoreCache::open(self.out, &description(settings, learning_rate, pool))?;
+        let cache = ScoreCache::open(self.out, &description(settings, learning_rate, pool))
+            .map_err(WorthError::from)?;
         let missing: Vec<NodeSet> =
             wanted.iter().copied().filter(|members| cache.get(*members).is_none()).collect();
         progress.stored(wanted.len() - missing.len());
-        let what = format!("level {}, seed {}, rate {learning_rate}", settings.level, settings.seed);
-        let jobs = self.jobs.clamp(1, missing.len().max(1));
-        let cores = thread::available_parallelism().map_or(1, usize::from);
+        let what = format!(
+            "level {}, seed {}, rate {learning_rate}",
+            settings.scenario.level, settings.scenario.seed
+        );
         let state = Mutex::new((cache, progress));
-        let (next, failure) = (AtomicUsize::new(0), Mutex::new(None));
-        let work = || -> Result<(), ExperimentError> {
-            let threads = rayon::ThreadPoolBuilder::new()
-                .num_threads((cores / jobs).max(1))
-                .build()
-                .map_err(|error| ExperimentError::Threads(std::io::Error::other(error)))?;
-            let mut trainer = game.trainer();
-            while !self.interrupt.is_raised() {
-                let Some(&members) = missing.get(next.fetch_add(1, Ordering::Relaxed)) else { break };
-                let found = threads.install(|| game.score(&mut trainer, members, learning_rate))?;
+        workers::for_each(
+            &missing,
+            self.jobs,
+            self.interrupt,
+            || game.trainer(),
+            |trainer, members| {
+                let found = game.score(trainer, *members, learning_rate)?;
                 let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
-                state.0.put(members, found)?;
+                state.0.put(*members, found).map_err(WorthError::from)?;
                 state.1.trained(&what);
-            }
-            Ok(())
-        };
-        thread::scope(|scope| {
-            for _ in 0..jobs {
-                scope.spawn(|| {
-                    if let Err(error) = work() {
-                        failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
-                        self.interrupt.raise();
-                    }
-                });
-            }
-        });
-        if let Some(error) = failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
-            return Err(error);
-        }
+                Ok(())
+            },
+        )?;
         let (cache, _) = state.into_inner().unwrap_or_else(PoisonError::into_inner);
         let complete = wanted.iter().all(|members| cache.get(*members).is_some());
         Ok(complete.then_some(cache))
@@ -178,7 +165,7 @@ impl WorthRunner<'_> {
 /// Everything that the score of a coalition depends on.
 fn description(settings: &WorthSettings, learning_rate: f64, pool: &SamplePool) -> String {
     let of_game = WorthSettings { coalitions: 0, learning_rate: Some(learning_rate), ..settings.clone() };
-    format!("{FORMAT} {of_game:?} {} of {}", pool.len(), pool.recorded)
+    format!("{} {of_game:?} {} of {}", WORTH.format, pool.len(), pool.recorded)
 }
 
 fn nodes(zetas: &[f64], by_loss: &WorthEstimate, by_score: &WorthEstimate) -> Vec<NodeWorth> {

@@ -54,26 +54,26 @@ pub struct RetrainingGame {
 impl RetrainingGame {
     /// The game of a scenario on its pool of samples.
     pub fn new(settings: &WorthSettings, pool: &Arc<SamplePool>) -> Result<Self, ExperimentError> {
-        let stream = SampleStream::new(Arc::clone(pool), &settings.scenario())?;
-        let (_, onnx) = settings.dataset.model(settings.as_published);
+        let stream = SampleStream::new(Arc::clone(pool), &settings.scenario)?;
+        let (_, onnx) = settings.scenario.dataset.model(settings.scenario.as_published);
         let model = Model::load(onnx, &LoadOptions::default()).map_err(SimulationError::Model)?;
         let last = settings.trained_rounds();
         let rows = |node: usize| {
-            let present = |round: &u32| !stream.behaviour(node).is_away(settings.seed, node, *round);
+            let present = |round: &u32| !stream.behaviour(node).is_away(settings.scenario.seed, node, *round);
             (1..=last).filter(present).flat_map(|round| stream.rows(node, round)).collect()
         };
         let clean = stream.held_out(last + 1);
         if clean.batch.samples() == 0 {
-            return Err(WorthError::NothingHeldOut { dataset: settings.dataset }.into());
+            return Err(WorthError::NothingHeldOut { dataset: settings.scenario.dataset }.into());
         }
         let scales = clean.scales.iter().map(|(mean, deviation)| (f64::from(*mean), f64::from(*deviation)));
         let all = EvaluationBatch { batch: clean.batch, scales: scales.collect() };
-        let mut rng = ChaCha8Rng::seed_from_u64(settings.seed);
+        let mut rng = ChaCha8Rng::seed_from_u64(settings.scenario.seed);
         Ok(Self {
-            initial: initial_weights(&model, settings.seed),
+            initial: initial_weights(&model, settings.scenario.seed),
             model,
-            loss: loss(settings.dataset),
-            rows: (0..settings.nodes).map(rows).collect(),
+            loss: loss(settings.scenario.dataset),
+            rows: (0..settings.scenario.nodes).map(rows).collect(),
             shape: stream.shape().to_vec(),
             held_out: all.thinned(settings.held_out, &mut rng),
             zetas: stream.nominal_zetas().to_vec(),
@@ -110,7 +110,7 @@ impl RetrainingGame {
             self.held_out.score(trainer, self.loss, &weights)?
         };
         let most = LOSS_RATIO_MAX * initial.loss;
-        let score = if self.settings.dataset.has_classes() { found.accuracy } else { found.mape };
+        let score = if self.settings.scenario.dataset.has_classes() { found.accuracy } else { found.mape };
         Ok(CoalitionScore {
             loss: if found.loss.is_finite() { found.loss.min(most) } else { most },
             score: Some(score).filter(|score| score.is_finite()),
@@ -125,7 +125,7 @@ impl RetrainingGame {
         for pass in 0.. {
             let mut keyed: Vec<(u64, usize, usize)> = Vec::new();
             for node in members.iter().take_while(|node| *node < self.rows.len()) {
-                let mut keys = generator(self.settings.seed, RandomPurpose::Retraining, node, pass);
+                let mut keys = generator(self.settings.scenario.seed, RandomPurpose::Retraining, node, pass);
                 keyed.extend((0..self.rows[node].len()).map(|row| (keys.random(), node, row)));
             }
             if keyed.is_empty() {
@@ -152,7 +152,7 @@ impl RetrainingGame {
             RowTarget::Value(value) => Some(value),
             RowTarget::Class(_) | RowTarget::Chosen { .. } => None,
         };
-        let targets = if self.settings.dataset.has_classes() {
+        let targets = if self.settings.scenario.dataset.has_classes() {
             Targets::Classes(rows().filter_map(class).collect())
         } else {
             Targets::Values(rows().filter_map(value).collect())

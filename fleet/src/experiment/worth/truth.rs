@@ -1,27 +1,27 @@
 //! The worth of the nodes of one seed, on disk.
 
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use evenhand_fairness::measures;
-use evenhand_program::atomic;
 use serde::{Deserialize, Serialize};
 
 use super::WorthError;
 use super::settings::WorthSettings;
 use super::training::CoalitionScore;
 use crate::experiment::setup::Setup;
+use crate::experiment::stored_file::{self, StoredKind};
 use crate::names::value_name;
+use crate::scenario::ScenarioConfig;
 
-/// Changes when the same settings would yield other worths.
-pub const FORMAT: u16 = 1;
+/// Its format changes when the same settings would yield other worths, or are written in other words.
+pub static WORTH: StoredKind =
+    StoredKind { name: "stored worth", format: 2, flags: "folder, --out DIR or --worth DIR" };
 
 /// The worth of the nodes of one seed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WorthTruth {
-    /// Always [`FORMAT`].
+    /// Always that of [`WORTH`].
     pub format: u16,
     /// The settings.
     pub settings: WorthSettings,
@@ -77,7 +77,7 @@ impl WorthTruth {
 
     /// The stored worth of `settings`, if there is one of just these.
     pub fn load(out: &Path, settings: &WorthSettings) -> Result<Option<Self>, WorthError> {
-        let found = read(out.join(path_of(settings)))?;
+        let found = WORTH.load::<Self>(&out.join(path_of(&settings.scenario)))?;
         // Numbers come back from JSON with an error in their last bit: compare as text.
         let text = |settings: &WorthSettings| serde_json::to_string(settings).ok();
         Ok(found.filter(|found| text(&found.settings) == text(settings)))
@@ -85,46 +85,23 @@ impl WorthTruth {
 
     /// Stores it in the folder `out`, whole or not at all.
     pub fn save(&self, out: &Path) -> Result<(), WorthError> {
-        let path = out.join(path_of(&self.settings));
-        let write = |path: &Path| -> io::Result<()> {
-            let mut text = serde_json::to_vec(self)?;
-            text.push(b'\n');
-            atomic::replace(path, &text)
-        };
-        write(&path).map_err(|cause| WorthError::Unwritable { path, cause })
+        Ok(stored_file::save(&out.join(path_of(&self.settings.scenario)), self)?)
     }
 }
 
 /// The stored worths of a trial's nodes: of the same data set, corruption, level, number of nodes and seed.
 pub fn worths(out: &Path, setup: &Setup) -> Result<Option<Vec<f64>>, WorthError> {
-    let Setup { dataset, corruption, as_published, seed, .. } = *setup;
-    let published = WorthSettings::published(dataset, corruption, as_published, seed);
-    let settings = WorthSettings { nodes: setup.nodes, level: setup.level, ..published };
-    let found = read(out.join(path_of(&settings)))?;
+    let found = WORTH.load::<WorthTruth>(&out.join(path_of(&setup.scenario())))?;
     Ok(found.map(|found| found.nodes.iter().map(|node| node.worth).collect()))
 }
 
-fn read(path: PathBuf) -> Result<Option<WorthTruth>, WorthError> {
-    let text = match fs::read_to_string(&path) {
-        Ok(text) => text,
-        Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(cause) => return Err(WorthError::Unreadable { path, cause }),
-    };
-    let malformed = |cause| WorthError::Malformed { path: path.clone(), cause };
-    let found: WorthTruth = serde_json::from_str(&text).map_err(malformed)?;
-    if found.format != FORMAT {
-        return Err(WorthError::OtherFormat { path, found: found.format });
-    }
-    Ok(Some(found))
-}
-
 /// The path of a worth within its folder: what a trial must have in common with it.
-fn path_of(settings: &WorthSettings) -> PathBuf {
-    let mut path = PathBuf::from(value_name(&settings.dataset));
-    path.push(value_name(&settings.corruption));
-    path.push(value_name(&settings.as_published));
-    path.push(format!("nodes-{},level-{}", settings.nodes, settings.level));
-    path.push(format!("seed-{}.json", settings.seed));
+fn path_of(scenario: &ScenarioConfig) -> PathBuf {
+    let mut path = PathBuf::from(value_name(&scenario.dataset));
+    path.push(value_name(&scenario.corruption));
+    path.push(value_name(&scenario.as_published));
+    path.push(format!("nodes-{},level-{}", scenario.nodes, scenario.level));
+    path.push(format!("seed-{}.json", scenario.seed));
     path
 }
 

@@ -1,7 +1,7 @@
 //! The households of a year, and when each joins.
 
 use evenhand_node::forecast::LocalTime;
-use evenhand_node::source::time::iso_text;
+use evenhand_node::time_zone::LocalTimeZone;
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
@@ -77,30 +77,13 @@ pub(super) fn step_s(dataset: Dataset) -> u32 {
     if dataset == Dataset::Electricity { 900 } else { 1800 }
 }
 
-/// The clocks of London or Berlin for two years from `first_ms` on: an hour ahead from the last Sunday of March to the
-/// last Sunday of October, 01:00 UTC.
+/// The clocks of London or Berlin around the two years from `first_ms` on.
 fn clocks(dataset: Dataset, first_ms: i64) -> LocalTime {
-    let winter = if dataset == Dataset::Electricity { 3600 } else { 0 };
-    let (hour_ms, day_ms) = (3_600_000, 86_400_000);
-    let mut is_summer = false;
-    let mut clocks = LocalTime::fixed(winter);
-    let year_before = first_ms.div_euclid(day_ms) - 366;
-    for day in year_before..year_before + 3 * 366 {
-        let text = iso_text(day * day_ms);
-        // 1970-01-01 was a Thursday.
-        let sunday = (day + 3).rem_euclid(7) == 6;
-        let last_week = text.get(8..10).is_some_and(|date| date >= "25");
-        let summer = match text.get(5..7) {
-            Some("03") if sunday && last_week => true,
-            Some("10") if sunday && last_week => false,
-            _ => continue,
-        };
-        if summer != is_summer {
-            clocks = clocks.changed_at(day * day_ms + hour_ms, winter + if summer { 3600 } else { 0 });
-            is_summer = summer;
-        }
-    }
-    clocks
+    let name = if dataset == Dataset::Electricity { "Europe/Berlin" } else { "Europe/London" };
+    let year_ms = 366 * 86_400_000;
+    // Both are in the database within the program.
+    let zone = LocalTimeZone::named(name).unwrap_or_default();
+    zone.clocks(first_ms - year_ms, first_ms + 2 * year_ms)
 }
 
 /// The readings between two times, one a step; none where too many are missing, or most are zero.
@@ -146,7 +129,6 @@ fn cut(recorded: &[RecordedSeries], step_ms: i64) -> Vec<YearHousehold> {
 mod tests {
     use evenhand_node::reading::Reading;
     use evenhand_node::source::time::TimeFormat;
-    use evenhand_node::time_zone::LocalTimeZone;
 
     use super::*;
 
