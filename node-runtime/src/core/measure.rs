@@ -61,7 +61,7 @@ impl Node {
         if request.round < self.round {
             return;
         }
-        self.notice_round(request.round, effects);
+        self.notice_round(request.round);
         let key = MeasureKey { round: request.round, seed: request.seed };
         if self.measured.as_ref().is_some_and(|measured| measured.key == key) {
             return self.repeat_measurement(effects);

@@ -72,7 +72,7 @@ struct StatusSinks {
 enum JobResult {
     Input(NodeInput),
     Trained(NodeInput, Option<String>),
-    Forecast(Result<NodeInput, String>),
+    Forecast(NodeInput, Option<String>),
 }
 
 impl Runner {
@@ -202,6 +202,13 @@ impl Runner {
                     JobResult::Trained(input, cause)
                 });
             }
+            NodeEffect::TrainPersonal(job) => {
+                let pool = Arc::clone(&self.pool);
+                self.jobs.spawn(async move {
+                    let (input, cause) = pool.train_personal(job).await;
+                    JobResult::Trained(input, cause)
+                });
+            }
             NodeEffect::Predict(prediction) => {
                 self.next_forecast = Some(prediction);
                 self.forecast();
@@ -231,7 +238,10 @@ impl Runner {
         let Some(prediction) = self.next_forecast.take() else { return };
         self.forecasting = true;
         let pool = Arc::clone(&self.pool);
-        self.jobs.spawn(async move { JobResult::Forecast(pool.forecast(prediction).await) });
+        self.jobs.spawn(async move {
+            let (input, cause) = pool.forecast(prediction).await;
+            JobResult::Forecast(input, cause)
+        });
     }
 
     fn finish(&mut self, done: Result<JobResult, JoinError>) -> Option<NodeInput> {
@@ -241,11 +251,11 @@ impl Runner {
                 self.log.trained(cause);
                 Some(input)
             }
-            Ok(JobResult::Forecast(outcome)) => {
+            Ok(JobResult::Forecast(input, cause)) => {
                 self.forecasting = false;
                 self.forecast();
-                self.log.forecast(outcome.as_ref().err().cloned());
-                outcome.ok()
+                self.log.forecast(cause);
+                Some(input)
             }
             Err(error) => {
                 tracing::error!(node = %self.id, %error, "a job failed");

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{ReadingCounts, SeriesWindow, TrainingBatch};
 use crate::config::SeriesConfig;
-use crate::forecast::{ForecastSettings, Forecaster, INPUTS, LeadRows, LocalTime};
+use crate::forecast::{ForecastSettings, Forecaster, INPUTS, LeadRows, LocalTime, PERSONAL_ROWS_MAX};
 use crate::reading::Reading;
 
 const DAY_S: i64 = 86_400;
@@ -110,6 +110,15 @@ impl DayAheadWindow {
         (fresh > 0).then(|| self.training_batch(rows, used + fresh, fresh, newest))
     }
 
+    /// Rows of the last 30 days for the personal part; none before a day's worth of targets is there.
+    pub fn personal_batch(&self, generator: &mut impl Rng) -> Option<Batch> {
+        let (first, newest) = self.targets()?;
+        let first = first.max(newest + 1 - TRAINING_DAYS * self.forecaster.history().day_steps());
+        let mut rows = LeadRows::default();
+        let samples = self.add_rows(&mut rows, (first, newest), PERSONAL_ROWS_MAX, generator);
+        (samples > 0).then(|| self.training_batch(rows, samples, samples, newest).batch)
+    }
+
     /// Adds at most `wanted` rows whose targets are spread over the steps from the first to the last of `span`.
     fn add_rows(
         &self,
@@ -185,6 +194,14 @@ impl DayAheadWindow {
     /// Counts the targets up to `upto` as measured.
     pub fn mark_measured(&mut self, upto: i64) {
         self.measured = self.measured.max(upto);
+    }
+
+    /// The household's local day of the newest step.
+    pub fn local_day(&self) -> Option<i64> {
+        let history = self.forecaster.history();
+        let began_ms = history.end_ms(history.newest()? - 1);
+        let local_ms = began_ms.saturating_add(self.settings().time_zone.offset_ms(began_ms));
+        Some(local_ms.div_euclid(DAY_S * 1000))
     }
 
     /// The forecasts.
