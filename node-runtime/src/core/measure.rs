@@ -104,7 +104,7 @@ impl Node {
             previous: None,
             batch: batch.batch,
             fresh: batch.fresh,
-            loss: request.loss,
+            loss: self.window.reference_loss(request.loss),
             kind: UpdateKind::Gradient,
             deadline,
             seed: request.seed,

@@ -13,6 +13,7 @@
 //! | `mixture.rs` | the weights by lead group and quantile |
 //! | `pending.rs` | forecasts whose steps have not ended |
 //! | `personal.rs` | training of the personal part |
+//! | `reference_rows.rs` | rows by which data are measured |
 //! | `skill.rs` | errors against the best naive forecast |
 //! | `vector.rs` | a forecast as a vector of quantiles |
 //! | `forecaster.rs` | all of it, for one load |
@@ -27,6 +28,7 @@ mod naive;
 mod origin;
 mod pending;
 mod personal;
+mod reference_rows;
 mod skill;
 mod slot_profile;
 mod vector;

@@ -76,17 +76,17 @@ enum JobResult {
 }
 
 impl Runner {
-    /// Runs a node until `stop`.
+    /// Runs a node until `stop`; its last status.
     pub(super) async fn run(
         config: &NodeConfig,
         pool: Arc<TrainingPool>,
         stop: Stop,
         notify: ServiceNotifier,
-    ) -> Result<(), NodeError> {
+    ) -> Result<StatusSnapshot, NodeError> {
         let mut runner = Self::start(config, pool, notify).await?;
         let served = runner.serve(stop).await;
-        runner.shut_down().await;
-        served
+        let status = runner.shut_down().await;
+        served.map(|()| status)
     }
 
     async fn start(
@@ -308,18 +308,20 @@ impl Runner {
         status
     }
 
-    async fn write_status(&mut self) {
+    async fn write_status(&mut self) -> StatusSnapshot {
         let status = self.publish_status();
-        let Some(Folder(folder)) = &self.sinks.folder else { return };
-        let folder = folder.clone();
-        let written = task::spawn_blocking(move || status.write(&folder)).await;
-        if let Ok(Err(error)) = written {
-            tracing::debug!(node = %self.id, %error, "cannot write the status");
+        if let Some(Folder(folder)) = &self.sinks.folder {
+            let (folder, status) = (folder.clone(), status.clone());
+            let written = task::spawn_blocking(move || status.write(&folder)).await;
+            if let Ok(Err(error)) = written {
+                tracing::debug!(node = %self.id, %error, "cannot write the status");
+            }
         }
+        status
     }
 
     /// Publishes the offline status and disconnects, so that the coordinator need not wait for the broker's timeout.
-    async fn shut_down(mut self) {
+    async fn shut_down(mut self) -> StatusSnapshot {
         self.sinks.notify.stopping();
         self.state.save(&self.node).await;
         self.handle(NodeInput::Shutdown).await;
@@ -327,11 +329,12 @@ impl Runner {
         if let Err(error) = self.publisher.close(SHUTDOWN_TIMEOUT).await {
             tracing::warn!(node = %self.id, %error, "shut down before all messages were acknowledged");
         }
-        self.write_status().await;
+        let status = self.write_status().await;
         if let Some(owner) = self.sinks.owner.take() {
             owner.close(SHUTDOWN_TIMEOUT).await;
         }
         tracing::info!(node = %self.id, "stopped");
+        status
     }
 }
 

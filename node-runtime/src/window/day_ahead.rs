@@ -151,9 +151,22 @@ impl DayAheadWindow {
         added
     }
 
-    /// Rows of the newest targets that were not measured yet, at most `samples_max`; none before a day's worth of targets is
-    /// there, or when nothing is new.
+    /// Rows of the newest targets that were not measured yet, at most `samples_max`, [as they are
+    /// measured](LeadRows::for_reference); none before a day's worth of targets is there, or when nothing is new.
     pub fn unmeasured(&self, samples_max: usize) -> Option<TrainingBatch> {
+        let (rows, newest) = self.unmeasured_rows(samples_max)?;
+        let samples = rows.len();
+        Some(self.training_batch(rows.for_reference(), samples, samples, newest))
+    }
+
+    /// The same rows as they are trained on.
+    pub fn fresh_rows(&self, samples_max: usize) -> Option<TrainingBatch> {
+        let (rows, newest) = self.unmeasured_rows(samples_max)?;
+        let samples = rows.len();
+        Some(self.training_batch(rows, samples, samples, newest))
+    }
+
+    fn unmeasured_rows(&self, samples_max: usize) -> Option<(LeadRows, i64)> {
         let (first, newest) = self.targets()?;
         let earliest = *self.forecaster.origins()?.start();
         let from = first.max(self.measured.saturating_add(1)).max(newest + 1 - samples_max as i64);
@@ -165,12 +178,13 @@ impl DayAheadWindow {
                 // Leads as spread as can be without a generator: multiples of the golden ratio.
                 let turn =
                     ((target * LEADS_OF_TARGET_MAX as i64 + number) as f64 * 0.618_033_988_749_895).fract();
+                // Every other row prefers short leads, as in training.
+                let turn = if number % 2 == 0 { turn } else { turn * turn };
                 let lead = 1 + (turn * horizon.min(target - earliest) as f64) as i64;
                 self.forecaster.add_row(&mut rows, target - lead, lead);
             }
         }
-        let samples = rows.len();
-        (samples > 0).then(|| self.training_batch(rows, samples, samples, newest))
+        (!rows.is_empty()).then_some((rows, newest))
     }
 
     /// The first and the newest step that can be a target, if they are a day's worth.
