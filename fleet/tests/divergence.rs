@@ -1,20 +1,22 @@
 //! A federation cannot get stuck with a model that got lost.
 #![allow(clippy::unwrap_used)]
 
-use evenhand_federation::{FederationConfig, InitialModel, Intervention, RoundEvidence, Rules};
+use evenhand_federation::{
+    FederationConfig, InitialModel, Intervention, RoundEvidence, Rules, TrainingConfig,
+};
 use evenhand_fleet::baseline;
 use evenhand_fleet::sim::fleet::{HouseholdFleet, HouseholdNode};
 use evenhand_fleet::sim::{Interrupt, RunEnd, memory};
 use evenhand_models::{LoadOptions, Model, shipped};
 use evenhand_node::source::household::HouseholdConfig;
-use evenhand_node::window::SeriesConfig;
+use evenhand_node::window::{SampleFormat, SeriesConfig};
 use evenhand_protocol::identity::{Digest, NodeId};
 
 const ROUNDS: u32 = 3000;
 
-/// Four households with the default training, of which one a round moves the model alone: the longest steps there are.
+/// Four households with the plain gradient, of which one a round moves the model alone: the longest steps there are.
 fn four_households() -> HouseholdFleet {
-    let mut config = FederationConfig::default();
+    let mut config = FederationConfig { training: TrainingConfig::plain_gradient(), ..Default::default() };
     config.federation.nodes_min = 4;
     config.federation.rounds = ROUNDS;
     config.exploring.tested_nodes = 2;
@@ -33,8 +35,9 @@ fn four_households() -> HouseholdFleet {
             weights: model.initial_weights().into(),
         },
         nodes: (1..=4).map(household).collect(),
-        series: SeriesConfig { lags: 24, ..Default::default() },
+        series: SeriesConfig { samples: SampleFormat::Lags, ..Default::default() },
         readings_a_round: 8,
+        forecasts: false,
     }
 }
 

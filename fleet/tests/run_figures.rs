@@ -40,13 +40,14 @@ fn the_json_object_has_the_promised_names() {
         "rounds",
         "seconds_fairness",
         "seconds_training",
+        "skill",
         "t_alpha",
     ];
     assert_eq!(names, promised);
     let expected = serde_json::json!({
         "id": "c", "zeta": 0.8, "standing": 0.2, "sampling_probability": 0.2, "drawn": 2,
         "mean_staleness": 1.5, "longest_staleness": 2, "online_loss": 0.625, "online_mape": 0.625,
-        "online_accuracy": null,
+        "online_accuracy": null, "skill": null,
     });
     assert_eq!(json["nodes"][2], expected);
     assert_eq!(
@@ -57,6 +58,8 @@ fn the_json_object_has_the_promised_names() {
     // ζ = 0, 0.4, 0.8 with losses 0.5, 0.5, 0.625: √3/2.
     assert!((json["rho_loss"].as_f64().unwrap() - 0.75f64.sqrt()).abs() < 1e-12);
     assert_eq!(json["recall"], 1.0);
+    assert_eq!(json["nodes"][0]["skill"], 0.125);
+    assert_eq!(json["skill"]["mean"], 0.06125, "of the nodes that have one");
 }
 
 #[test]

@@ -164,9 +164,8 @@ fn run(config: &NodeConfig) -> Result<(), NodeCommandFailure> {
             }
             let _ = sender.send(true);
         });
-        shell::run_as_service(config, pool, stop)
-            .await
-            .map_err(|error| NodeCommandFailure(error.to_string(), error.exit()))
+        let ended = shell::run_as_service(config, pool, stop).await;
+        ended.map(drop).map_err(|error| NodeCommandFailure(error.to_string(), error.exit()))
     });
     // A source's thread may be waiting for its device; no data are lost by not waiting for it.
     runtime.shutdown_background();

@@ -121,9 +121,17 @@ impl<S: Source> InlineNode<S> {
                 self.training += begin.elapsed();
                 Some(NodeInput::Trained { job_id: job.id, outcome })
             }
+            NodeEffect::TrainPersonal(job) => {
+                let begin = Instant::now();
+                let model = self.models.find(job.graph);
+                let weights = model.and_then(|model| model.train_personal(&job).ok());
+                self.training += begin.elapsed();
+                Some(NodeInput::PersonalTrained { graph: job.graph, weights })
+            }
             NodeEffect::Predict(prediction) => {
-                let outputs = self.models.find(prediction.graph)?.predict(&prediction).ok()?;
-                Some(NodeInput::Predicted { for_ms: prediction.query.for_ms, outputs })
+                let model = self.models.find(prediction.graph);
+                let outputs = model.and_then(|model| model.predict(&prediction).ok());
+                Some(NodeInput::Predicted { id: prediction.id, for_ms: prediction.query.for_ms, outputs })
             }
             NodeEffect::Forecast(_)
             | NodeEffect::Journal(_)

@@ -59,10 +59,14 @@
 //!                 let outcome = trained.ok_or(Declined::TrainingFailed);
 //!                 inputs.push_back(NodeInput::Trained { job_id: job.id, outcome });
 //!             }
+//!             NodeEffect::TrainPersonal(job) => {
+//!                 let weights = models.find(job.graph).and_then(|model| model.train_personal(&job).ok());
+//!                 inputs.push_back(NodeInput::PersonalTrained { graph: job.graph, weights });
+//!             }
 //!             NodeEffect::Predict(prediction) => {
 //!                 let outputs = models.find(prediction.graph).and_then(|model| model.predict(&prediction).ok());
-//!                 let for_ms = prediction.query.for_ms;
-//!                 inputs.extend(outputs.map(|outputs| NodeInput::Predicted { for_ms, outputs }));
+//!                 let (id, for_ms) = (prediction.id, prediction.query.for_ms);
+//!                 inputs.push_back(NodeInput::Predicted { id, for_ms, outputs });
 //!             }
 //!             NodeEffect::Journal(entry) => journal.push(entry),
 //!             NodeEffect::Forecast(forecast) => println!("{:.3}", forecast.value),

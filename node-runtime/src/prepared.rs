@@ -9,7 +9,8 @@ use evenhand_models::{Batch, Loss, Model, ModelError, Predictor, Sgd, Targets, T
 use evenhand_protocol::identity::Digest;
 use evenhand_protocol::message::{LossKind, UpdateKind};
 
-use crate::core::{ModelInfo, Prediction, Trained, TrainingJob};
+use crate::core::{ModelInfo, PersonalJob, PredictedOutputs, Prediction, Trained, TrainingJob};
+use crate::forecast::PERSONAL_TRAINING;
 
 /// A model with the trainers and predictors that were planned for it. Clones share them.
 ///
@@ -21,7 +22,7 @@ pub struct PreparedModel(Arc<SharedModel>);
 struct SharedModel {
     model: Model,
     initial: Arc<[f32]>,
-    initial_personal: Vec<f32>,
+    initial_personal: Arc<[f32]>,
     trainers: Idle<Trainer>,
     predictors: Idle<LoadedPredictor>,
     preparations: AtomicU64,
@@ -39,7 +40,7 @@ impl PreparedModel {
     pub fn new(model: Model) -> Self {
         Self(Arc::new(SharedModel {
             initial: model.initial_weights().into(),
-            initial_personal: model.initial_personal(),
+            initial_personal: model.initial_personal().into(),
             model,
             trainers: Idle::default(),
             predictors: Idle::default(),
@@ -59,6 +60,7 @@ impl PreparedModel {
             digest: Digest(model.digest()),
             parameters: model.dim(),
             initial: Arc::clone(&self.0.initial),
+            personal: Arc::clone(&self.0.initial_personal),
             input_shape: model.input_shape().to_vec(),
         }
     }
@@ -98,10 +100,20 @@ impl PreparedModel {
         Ok(personal.iter().zip(step?.gradient).map(|(old, step)| old - step).collect())
     }
 
-    /// The outputs of the model for a prediction, one row after the other; its personal part is that of the file.
-    pub fn predict(&self, prediction: &Prediction) -> Result<Vec<f32>, ModelError> {
-        let Prediction { weights, query, .. } = prediction;
-        self.outputs(weights, &self.0.initial_personal, &query.inputs, &query.shape)
+    /// The personal weights after a day's training.
+    pub fn train_personal(&self, job: &PersonalJob) -> Result<Vec<f32>, ModelError> {
+        let PersonalJob { weights, personal, batch, .. } = job;
+        self.fit_personal(weights, personal, batch, LossKind::Pinball, &PERSONAL_TRAINING)
+    }
+
+    /// The outputs of the model for a prediction, one row after the other.
+    pub fn predict(&self, prediction: &Prediction) -> Result<PredictedOutputs, ModelError> {
+        let Prediction { weights, personal, query, .. } = prediction;
+        let outputs = |personal: &[f32]| self.outputs(weights, personal, &query.inputs, &query.shape);
+        Ok(PredictedOutputs {
+            shared: outputs(&self.0.initial_personal)?,
+            personal: personal.as_deref().map(outputs).transpose()?,
+        })
     }
 
     /// All outputs of the model with these shared and personal weights, in row-major order.
@@ -119,7 +131,7 @@ impl PreparedModel {
             None => {
                 self.count("predictor");
                 let predictor = Predictor::new(&self.0.model, weights)?;
-                let personal = self.0.initial_personal.clone();
+                let personal = self.0.initial_personal.to_vec();
                 LoadedPredictor { weights: Arc::clone(weights), personal, predictor }
             }
         };

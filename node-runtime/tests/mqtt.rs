@@ -7,7 +7,7 @@ use evenhand_link::testing::Mosquitto;
 use evenhand_models::{Batch, LoadOptions, Loss, Model, Targets, Trainer, shipped};
 use evenhand_node::config::NodeConfig;
 use evenhand_node::model_cache::ModelCache;
-use evenhand_node::shell::{self, NodeError, TrainingPool};
+use evenhand_node::shell::{self, NodeError, StatusSnapshot, TrainingPool};
 use evenhand_node::source::household::Household;
 use evenhand_node::window::SeriesWindow;
 use evenhand_node::{config::SourceConfig, reading::InputBatch, source::Source};
@@ -27,14 +27,14 @@ const PER_ROUND: usize = 40;
 
 fn config(broker: &Mosquitto, more: &str) -> NodeConfig {
     let text = format!(
-        "[node]\nid = \"m1\"\nfederation = \"town\"\n{more}\n[broker]\nurl = \"{}\"\n[window]\nlags = 8\n\
+        "[node]\nid = \"m1\"\nfederation = \"town\"\n{more}\n[broker]\nurl = \"{}\"\n[window]\nsamples = \"lags\"\nlags = 8\n\
          [source]\nkind = \"household\"\nseed = 3\nnoise = 0.25\n[pace]\nby = \"rounds\"\nreadings_per_round = {PER_ROUND}\n",
         broker.url()
     );
     NodeConfig::parse(&text).unwrap()
 }
 
-fn start(config: &NodeConfig) -> (watch::Sender<bool>, JoinHandle<Result<(), NodeError>>) {
+fn start(config: &NodeConfig) -> (watch::Sender<bool>, JoinHandle<Result<StatusSnapshot, NodeError>>) {
     let (sender, stop) = watch::channel(false);
     let models = config.node.state_folder.as_ref().map(|folder| folder.join("models"));
     let pool = Arc::new(TrainingPool::new(Arc::new(ModelCache::new(models, LoadOptions::default())), 1));

@@ -10,7 +10,7 @@ use evenhand_fleet::sim::fleet::HouseholdFleet;
 use evenhand_models::LoadOptions;
 use evenhand_node::config::NodeConfig;
 use evenhand_node::model_cache::ModelCache;
-use evenhand_node::shell::{self, NodeError, TrainingPool};
+use evenhand_node::shell::{self, NodeError, StatusSnapshot, TrainingPool};
 use evenhand_protocol::identity::FederationId;
 use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinHandle, JoinSet};
@@ -19,19 +19,20 @@ use tokio::task::{JoinHandle, JoinSet};
 pub fn fleet(name: &str, nodes: usize, rounds: u32) -> HouseholdFleet {
     let args = DemoConfig { nodes, rounds, policy: Policy::Paper, window: Some(6), ..Default::default() };
     let federation = FederationId::new(name).unwrap();
-    DemoPlan::new(&args).unwrap().fleet(federation).unwrap().0
+    let (fleet, _) = DemoPlan::new(&args).unwrap().fleet(federation).unwrap();
+    HouseholdFleet { forecasts: false, ..fleet }
 }
 
 /// The configuration of every node of a fleet.
 pub fn configs(fleet: &HouseholdFleet, broker_url: &str) -> Vec<NodeConfig> {
-    fleet.nodes.iter().map(|house| fleet.node_config(house, broker_url, false)).collect()
+    fleet.nodes.iter().map(|house| fleet.node_config(house, broker_url)).collect()
 }
 
 /// Nodes that run until they are stopped.
 #[derive(Debug)]
 pub struct Houses {
     stop: watch::Sender<bool>,
-    nodes: JoinSet<Result<(), NodeError>>,
+    nodes: JoinSet<Result<StatusSnapshot, NodeError>>,
 }
 
 impl Houses {

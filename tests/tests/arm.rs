@@ -82,7 +82,7 @@ fn start(
     folder: &TempDir,
 ) -> Child {
     let file = folder.path().join(format!("{}.toml", house.id));
-    std::fs::write(&file, toml::to_string(&fleet.node_config(house, url, true)).unwrap()).unwrap();
+    std::fs::write(&file, toml::to_string(&fleet.node_config(house, url)).unwrap()).unwrap();
     emulated(platform).args(["run", "--config"]).arg(file).spawn().expect("the emulator is installed")
 }
 

@@ -23,7 +23,7 @@ pub use in_force::StopCriterion;
 pub use node_summary::{NodeSummary, mean};
 pub use number_text::{bytes_text, probability_decimals};
 pub use round_log::{RoundLog, RoundSummary, StopSummary};
-pub use source::{LossSeries, NodeAnnotation, ReportSource, ReportTile};
+pub use source::{LossSeries, NodeAnnotation, NodeColumn, ReportSource, ReportTile};
 
 /// The style of Evenhand's pages, on light and dark screens.
 pub const STYLE: &str = include_str!("style.css");

@@ -11,6 +11,7 @@ impl ReportSource {
             node_noun: "nodes".into(),
             annotation: shortfall(rounds),
             losses: reported_losses(rounds),
+            columns: Vec::new(),
             tiles: Vec::new(),
             settings: Vec::new(),
             unfinished: (!complete).then(|| "Under way".into()),

@@ -9,6 +9,8 @@ pub struct ReportSource {
     pub annotation: NodeAnnotation,
     /// The losses that are known.
     pub losses: LossSeries,
+    /// Columns beside the report's own, at the end of the table of nodes.
+    pub columns: Vec<NodeColumn>,
     /// Figures beside the report's own, at the top of the page.
     pub tiles: Vec<ReportTile>,
     /// Names and values beside the rules, under "Settings".
@@ -49,6 +51,15 @@ pub struct LossSeries {
     pub comparable: bool,
     /// By round, then by position in the log.
     pub values: Vec<Vec<f64>>,
+}
+
+/// One more column of the table of nodes.
+#[derive(Debug, Clone)]
+pub struct NodeColumn {
+    /// Its head.
+    pub name: String,
+    /// By position in the log.
+    pub cells: Vec<String>,
 }
 
 /// One figure at the top of the page.

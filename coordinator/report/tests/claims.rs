@@ -3,7 +3,8 @@
 
 use evenhand_federation::{FederationConfig, Rules, StopRuleKind};
 use evenhand_report::{
-    LossSeries, NodeAnnotation, ReportSource, ReportTile, RoundLog, RoundSummary, StopSummary, html,
+    LossSeries, NodeAnnotation, NodeColumn, ReportSource, ReportTile, RoundLog, RoundSummary, StopSummary,
+    html,
 };
 
 const NODES: usize = 4;
@@ -61,6 +62,7 @@ fn source(log: &RoundLog) -> ReportSource {
             comparable: true,
             values: log.rounds.iter().map(|_| vec![0.1, 0.2, 0.3, 0.4]).collect(),
         },
+        columns: vec![NodeColumn { name: "height".into(), cells: vec!["12 m".into(); NODES] }],
         tiles: vec![ReportTile { name: "Energy".into(), value: "3 Wh".into(), note: "all nodes".into() }],
         settings: vec![("site".into(), "roof".into())],
         unfinished: None,

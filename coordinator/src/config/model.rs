@@ -19,7 +19,7 @@ pub struct ModelConfig {
 
 impl Default for ModelConfig {
     fn default() -> Self {
-        Self { onnx: "electricity-rnn".into() }
+        Self { onnx: "load-quantiles".into() }
     }
 }
 

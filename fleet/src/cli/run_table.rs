@@ -4,10 +4,20 @@ use std::fmt::Write;
 
 use evenhand_report::{bytes_text, probability_decimals};
 
-use crate::sim::{RecordedRun, RunEnd, RunFigures};
+use crate::sim::{RecordedRun, RunEnd, RunFigures, skill_text};
 
-const HEAD: [&str; 8] =
-    ["node", "ζ", "standing ψ", "probability ϱ", "drawn", "mean staleness", "longest", "online loss"];
+const COLUMNS: usize = 9;
+const HEAD: [&str; COLUMNS] = [
+    "node",
+    "ζ",
+    "standing ψ",
+    "probability ϱ",
+    "drawn",
+    "mean staleness",
+    "longest",
+    "online loss",
+    "skill",
+];
 
 /// One row a node, then fairness, equality and cost.
 pub fn text(run: &RecordedRun, figures: &RunFigures) -> String {
@@ -23,6 +33,7 @@ pub fn text(run: &RecordedRun, figures: &RunFigures) -> String {
             format!("{:.2}", node.mean_staleness),
             node.longest_staleness.to_string(),
             format!("{:.4}", node.online_loss),
+            skill_text(node.skill),
         ]
     }));
     let mut text = aligned(&rows);
@@ -33,9 +44,9 @@ pub fn text(run: &RecordedRun, figures: &RunFigures) -> String {
     text
 }
 
-fn aligned(rows: &[[String; 8]]) -> String {
+fn aligned(rows: &[[String; COLUMNS]]) -> String {
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let widths: [usize; 8] = std::array::from_fn(width);
+    let widths: [usize; COLUMNS] = std::array::from_fn(width);
     let mut text = String::new();
     for row in rows {
         let first = format!("{:<1$}", row[0], widths[0]);
@@ -72,6 +83,15 @@ fn summary(run: &RecordedRun, figures: &RunFigures) -> Vec<(&'static str, String
                 loss.std, loss.min, loss.max, loss.mean
             ),
         ));
+    }
+    if let Some(skill) = figures.skill {
+        let sentence = format!(
+            "1 − MAE / MAE of the best naive forecast: mean {}, min {}, max {}",
+            skill_text(Some(skill.mean)),
+            skill_text(Some(skill.min)),
+            skill_text(Some(skill.max))
+        );
+        lines.push(("skill", sentence));
     }
     lines.push((
         "phases",

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::Instant;
 
-use evenhand_federation::ExploitingConfig;
+use evenhand_federation::{ExploitingConfig, TrainingConfig};
 use evenhand_node::source::time::TimeFormat;
 use evenhand_node::time_zone::LocalTimeZone;
 use evenhand_program::exit::Exit;
@@ -67,16 +67,16 @@ pub(crate) struct YearArgs {
     #[arg(long, default_value_t = 3, value_name = "H")]
     stride_h: u32,
     /// Local steps of an update
-    #[arg(long, default_value_t = 10, value_name = "STEPS")]
+    #[arg(long, default_value_t = TrainingConfig::default().local_epochs, value_name = "STEPS")]
     local_steps: u32,
     /// Step size of local training
-    #[arg(long, default_value_t = 0.1, value_name = "ETA")]
+    #[arg(long, default_value_t = TrainingConfig::default().local_learning_rate, value_name = "ETA")]
     learning_rate: f32,
     /// Momentum of local training
-    #[arg(long, default_value_t = 0.9, value_name = "MU")]
+    #[arg(long, default_value_t = TrainingConfig::default().local_momentum, value_name = "MU")]
     momentum: f32,
     /// Rows of an update, at most
-    #[arg(long, default_value_t = 512, value_name = "ROWS")]
+    #[arg(long, default_value_t = TrainingConfig::default().samples_max, value_name = "ROWS")]
     samples: u32,
     /// Days of readings from which the rows of an update are taken
     #[arg(long, default_value_t = 30, value_name = "DAYS")]

@@ -3,7 +3,7 @@
 use evenhand_models::Targets;
 use evenhand_node::reading::Reading;
 use evenhand_node::time_zone::LocalTimeZone;
-use evenhand_node::window::{FEATURES, SeriesConfig, SeriesWindow};
+use evenhand_node::window::{FEATURES, SampleFormat, SeriesConfig, SeriesWindow};
 
 /// Steps that a model looks back.
 pub(super) const LAGS: usize = 24;
@@ -45,6 +45,7 @@ impl WindowCut {
     ) -> usize {
         let mut series = SeriesWindow::new(SeriesConfig {
             step_s: self.step_s,
+            samples: SampleFormat::Lags,
             lags: LAGS,
             horizon: 1,
             history_steps: 4 * LAGS,

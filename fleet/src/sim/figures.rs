@@ -30,6 +30,8 @@ pub struct NodeFigures {
     pub online_mape: Option<f64>,
     /// Mean over rounds of its held model's accuracy on everybody's next samples; only classifiers have one.
     pub online_accuracy: Option<f64>,
+    /// Skill of its own forecasts: 1 − MAE / MAE of the best naive forecast; none where it made no day-ahead forecasts.
+    pub skill: Option<f64>,
 }
 
 /// The run in numbers, named as in the JSON object.
@@ -51,6 +53,8 @@ pub struct RunFigures {
     pub online_mape: Option<Summary>,
     /// Online accuracy over nodes; only classifiers have one.
     pub online_accuracy: Option<Summary>,
+    /// Skill over nodes; only day-ahead forecasts have one.
+    pub skill: Option<Summary>,
     /// The round after which the stop rule ended exploring.
     pub t_alpha: Option<u32>,
     /// Share of the noisier half of the nodes that is found in the lower half of the standings.
@@ -100,6 +104,7 @@ impl RecordedRun {
             |of: fn(&NodeFigures) -> Option<f64>| -> Option<Vec<f64>> { nodes.iter().map(of).collect() };
         let mapes = of_all(|node| node.online_mape);
         let accuracies = of_all(|node| node.online_accuracy);
+        let skills: Vec<f64> = nodes.iter().filter_map(|node| node.skill).collect();
         let rho = |values: &[f64]| t_alpha.and_then(|_| measures::pearson(&zetas, values));
         RunFigures {
             rho_loss: rho(&losses),
@@ -110,6 +115,7 @@ impl RecordedRun {
             online_loss_std: online_loss.map(|loss| loss.std),
             online_mape: mapes.and_then(|values| Summary::of(&values)),
             online_accuracy: accuracies.and_then(|values| Summary::of(&values)),
+            skill: Summary::of(&skills),
             t_alpha,
             recall: self.recall(&nodes),
             henze_zirkler: self.henze_zirkler(),
@@ -141,6 +147,7 @@ impl RecordedRun {
             online_loss: over_rounds(|score| score.loss),
             online_mape: known(over_rounds(|score| score.mape)),
             online_accuracy: known(over_rounds(|score| score.accuracy)),
+            skill: self.skills.get(node).copied().flatten(),
         }
     }
 

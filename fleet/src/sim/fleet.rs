@@ -26,6 +26,8 @@ pub struct HouseholdFleet {
     pub series: SeriesConfig,
     /// New readings of every node in every round.
     pub readings_a_round: usize,
+    /// Nodes forecast for their owners.
+    pub forecasts: bool,
 }
 
 /// One household with a meter.
@@ -45,16 +47,16 @@ impl HouseholdFleet {
 
     /// The settings of a node's core.
     pub(super) fn node_settings(&self, node: &HouseholdNode) -> Result<NodeSettings, SimulationError> {
-        Ok(self.node_config(node, "mqtt://127.0.0.1", false).settings()?)
+        Ok(self.node_config(node, "mqtt://127.0.0.1").settings()?)
     }
 
     /// The configuration file of one node, as a value.
-    pub fn node_config(&self, node: &HouseholdNode, broker_url: &str, forecasts: bool) -> NodeConfig {
+    pub fn node_config(&self, node: &HouseholdNode, broker_url: &str) -> NodeConfig {
         let (id, federation) = (node.id.clone(), self.rules.federation.name.clone());
         let source = SourceConfig::Household(node.household.clone());
         NodeConfig {
             node: MemberConfig {
-                forecasts,
+                forecasts: self.forecasts,
                 parameters_max: self.initial_model.weights.len(),
                 seed: node.household.seed,
                 ..MemberConfig::new(id.clone(), federation.clone())

@@ -31,6 +31,7 @@ pub use error::SimulationError;
 pub use figures::{NodeFigures, NormalityFigures, RunFigures, rho_standing};
 pub use interrupt::Interrupt;
 pub use recorded_run::{RecordedRun, RunDescription, SimulatedNode};
+pub(crate) use report_source::skill_text;
 pub(crate) use rules::simulated_federation;
 pub use run_result::{OnRound, RunCost, RunEnd, RunResult};
 pub use runtime::runtime;

@@ -19,7 +19,8 @@ use tokio::task::JoinSet;
 use tokio::time;
 
 use super::fleet::HouseholdFleet;
-use super::{Interrupt, OnRound, RunCost, RunEnd, RunResult, SimulationError, process};
+use super::process::{self, NodeEnd};
+use super::{Interrupt, OnRound, RunCost, RunEnd, RunResult, SimulationError};
 
 /// Limit on the time in which nodes leave.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
@@ -81,7 +82,8 @@ pub async fn run(
         cost.seconds_fairness += round.seconds;
         on_round(&round.evidence, round.seconds)?;
     }
-    cost.seconds_training = nodes.stop().await.as_secs_f64();
+    let (seconds_training, skills) = nodes.stop(fleet.nodes.len()).await;
+    cost.seconds_training = seconds_training;
     if options.broker.is_some() {
         clear_broker(fleet, &url).await;
     }
@@ -93,7 +95,7 @@ pub async fn run(
     }
     debug_assert_eq!(outcome.federation.phase(), Phase::Finished);
     let complete = outcome.federation.round() >= fleet.rules.federation.rounds && !interrupted;
-    Ok(RunResult { ended: if complete { RunEnd::Complete } else { RunEnd::Interrupted }, cost })
+    Ok(RunResult { ended: if complete { RunEnd::Complete } else { RunEnd::Interrupted }, cost, skills })
 }
 
 /// Clears retained messages and sessions from a broker that is not ours.
@@ -101,7 +103,7 @@ async fn clear_broker(fleet: &HouseholdFleet, url: &str) {
     let name = &fleet.rules.federation.name;
     let mut clearing = JoinSet::new();
     for node in &fleet.nodes {
-        let config = fleet.node_config(node, url, false);
+        let config = fleet.node_config(node, url);
         let retained =
             [Channel::Status, Channel::Account].map(|channel| topic::node(name, &node.id, channel));
         let retained: Vec<String> = retained.into_iter().chain([topic::manifest(name)]).collect();
@@ -128,8 +130,8 @@ struct Nodes {
     /// The training pool that nodes of this process share.
     pool: Arc<TrainingPool>,
     stop: watch::Sender<bool>,
-    /// Each ends with the time it trained outside the pool.
-    tasks: JoinSet<Result<Duration, SimulationError>>,
+    /// Each ends with its position and its figures.
+    tasks: JoinSet<Result<(usize, NodeEnd), SimulationError>>,
 }
 
 impl Nodes {
@@ -138,16 +140,16 @@ impl Nodes {
         let pool =
             Arc::new(TrainingPool::new(Arc::new(ModelCache::new(None, LoadOptions::default())), threads));
         let mut nodes = Self { pool, stop: watch::Sender::new(false), tasks: JoinSet::new() };
-        for node in &fleet.nodes {
-            let config = fleet.node_config(node, url, true);
+        for (position, node) in fleet.nodes.iter().enumerate() {
+            let config = fleet.node_config(node, url);
             let stop = nodes.stop.subscribe();
             if options.processes {
-                nodes.tasks.spawn(process::run(config, stop));
+                nodes.tasks.spawn(async move { Ok((position, process::run(config, stop).await?)) });
             } else {
                 let pool = Arc::clone(&nodes.pool);
                 nodes.tasks.spawn(async move {
-                    shell::run(&config, pool, stop).await?;
-                    Ok(Duration::ZERO)
+                    let status = shell::run(&config, pool, stop).await?;
+                    Ok((position, NodeEnd::new(Duration::ZERO, &status)))
                 });
             }
         }
@@ -164,16 +166,20 @@ impl Nodes {
         }
     }
 
-    /// Has all nodes leave and waits for them; returns the time all of them spent in training.
-    async fn stop(mut self) -> Duration {
+    /// Has all `count` nodes leave and waits for them; returns the seconds all of them spent in training, and their skills.
+    async fn stop(mut self, count: usize) -> (f64, Vec<Option<f64>>) {
         self.stop.send_replace(true);
-        let mut training = self.pool.training();
+        let mut training = self.pool.training().as_secs_f64();
+        let mut skills = vec![None; count];
         let gone = async {
             while let Some(ended) = self.tasks.join_next().await {
-                training += ended.ok().and_then(Result::ok).unwrap_or_default();
+                if let Ok(Ok((position, end))) = ended {
+                    training += end.seconds_training;
+                    skills[position] = end.skill;
+                }
             }
         };
         let _late = time::timeout(SHUTDOWN_TIMEOUT, gone).await;
-        training
+        (training, skills)
     }
 }

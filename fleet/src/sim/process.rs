@@ -13,7 +13,8 @@ use std::time::Duration;
 use evenhand_models::LoadOptions;
 use evenhand_node::config::NodeConfig;
 use evenhand_node::model_cache::ModelCache;
-use evenhand_node::shell::{self, Stop, TrainingPool};
+use evenhand_node::shell::{self, StatusSnapshot, Stop, TrainingPool};
+use serde::{Deserialize, Serialize};
 use tokio::io::AsyncReadExt;
 use tokio::process::{Child, Command};
 use tokio::sync::watch;
@@ -24,8 +25,24 @@ use super::SimulationError;
 /// Limit on the time in which a process ends before it is killed.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(8);
 
-/// Starts a node's process, supervises it, and ends it at `stop`; returns the time it spent in training.
-pub(super) async fn run(config: NodeConfig, mut stop: Stop) -> Result<Duration, SimulationError> {
+/// Figures of a node that has ended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct NodeEnd {
+    /// Time it spent in training outside a shared pool.
+    pub(super) seconds_training: f64,
+    /// The skill of its forecasts.
+    pub(super) skill: Option<f64>,
+}
+
+impl NodeEnd {
+    pub(super) fn new(training: Duration, status: &StatusSnapshot) -> Self {
+        let overall = status.day_ahead.as_ref().and_then(|day_ahead| day_ahead.overall.as_ref());
+        Self { seconds_training: training.as_secs_f64(), skill: overall.and_then(|skill| skill.skill_all) }
+    }
+}
+
+/// Starts a node's process, supervises it, and ends it at `stop`.
+pub(super) async fn run(config: NodeConfig, mut stop: Stop) -> Result<NodeEnd, SimulationError> {
     let id = config.node.id.clone();
     let failed =
         |cause: std::io::Error| SimulationError::Process { node: id.to_string(), cause: cause.to_string() };
@@ -46,7 +63,7 @@ pub(super) async fn run(config: NodeConfig, mut stop: Stop) -> Result<Duration, 
     }
     // `kill_on_drop` ends a process that does not.
     let _late = time::timeout(SHUTDOWN_TIMEOUT, child.wait()).await;
-    Ok(Duration::from_secs_f64(output.trim().parse().unwrap_or(0.0)))
+    Ok(serde_json::from_str(&output).unwrap_or_default())
 }
 
 /// The process, and its configuration, which must live as long.
@@ -68,7 +85,7 @@ fn start(config: &NodeConfig) -> std::io::Result<(Child, tempfile::NamedTempFile
     Ok((child, file))
 }
 
-/// Runs the node of a configuration file until standard input closes; prints the seconds it spent in training.
+/// Runs the node of a configuration file until standard input closes; prints its figures.
 pub fn main(config: &Path) -> Result<(), SimulationError> {
     let config = NodeConfig::load(config)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -83,6 +100,8 @@ pub fn main(config: &Path) -> Result<(), SimulationError> {
         let _closed = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
         stop.send_replace(true);
     });
-    runtime.block_on(shell::run(&config, pool, stopped))?;
-    writeln!(std::io::stdout(), "{}", training.training().as_secs_f64()).map_err(SimulationError::Output)
+    let status = runtime.block_on(shell::run(&config, pool, stopped))?;
+    let end = serde_json::to_string(&NodeEnd::new(training.training(), &status));
+    let end = end.map_err(|error| SimulationError::Output(error.into()))?;
+    writeln!(std::io::stdout(), "{end}").map_err(SimulationError::Output)
 }

@@ -17,6 +17,8 @@ pub struct RecordedRun {
     pub log: RoundLog,
     /// By round and node: the model that the node holds, on the next clean samples of all nodes.
     pub online: Vec<Vec<OnlineScore>>,
+    /// By node: the skill of its own forecasts, where it made any.
+    pub skills: Vec<Option<f64>>,
     /// Its end.
     pub ended: RunEnd,
     /// Its cost.

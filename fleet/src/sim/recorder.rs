@@ -90,6 +90,7 @@ impl<W: Write> RunRecorder<W> {
             nodes: self.nodes,
             log: self.log,
             online: self.online,
+            skills: result.skills,
             ended: result.ended,
             cost: result.cost,
         }

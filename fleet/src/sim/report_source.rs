@@ -1,6 +1,7 @@
 //! The HTML report of a recorded run, with shares of bad data and online losses as its annotations.
 
-use evenhand_report::{LossSeries, NodeAnnotation, ReportSource, ReportTile, bytes_text, html};
+use evenhand_fairness::measures::Summary;
+use evenhand_report::{LossSeries, NodeAnnotation, NodeColumn, ReportSource, ReportTile, bytes_text, html};
 
 use super::{RecordedRun, RunEnd};
 
@@ -33,7 +34,8 @@ impl RecordedRun {
                     .map(|scores| scores.iter().map(|score| score.loss).collect())
                     .collect(),
             },
-            tiles: self.cost_tiles(),
+            columns: self.skill_column().into_iter().collect(),
+            tiles: self.skill_tile().into_iter().chain(self.cost_tiles()).collect(),
             settings: vec![
                 ("strategy".into(), description.strategy.clone()),
                 ("transport".into(), description.transport.clone()),
@@ -41,6 +43,26 @@ impl RecordedRun {
             unfinished: (self.ended == RunEnd::Interrupted).then(|| "Interrupted".into()),
             command: ("To repeat this run".into(), description.command.clone()),
         }
+    }
+
+    fn skill_column(&self) -> Option<NodeColumn> {
+        let known = self.skills.iter().any(Option::is_some);
+        let cells = self.skills.iter().map(|skill| skill_text(*skill)).collect();
+        known.then(|| NodeColumn { name: "skill".into(), cells })
+    }
+
+    fn skill_tile(&self) -> Option<ReportTile> {
+        let skills: Vec<f64> = self.skills.iter().flatten().copied().collect();
+        let skill = Summary::of(&skills)?;
+        Some(ReportTile {
+            name: "Skill of the forecasts".into(),
+            value: skill_text(Some(skill.mean)),
+            note: format!(
+                "1 − MAE / MAE of the best naive one; from {} to {}",
+                skill_text(Some(skill.min)),
+                skill_text(Some(skill.max))
+            ),
+        })
     }
 
     fn cost_tiles(&self) -> Vec<ReportTile> {
@@ -59,4 +81,9 @@ impl RecordedRun {
             },
         ]
     }
+}
+
+/// A skill in percent, as tables show it.
+pub(crate) fn skill_text(skill: Option<f64>) -> String {
+    skill.map_or("–".to_owned(), |skill| format!("{:+.1} %", 100.0 * skill))
 }

@@ -6,12 +6,14 @@ use serde::{Deserialize, Serialize};
 use super::SimulationError;
 
 /// The end of a run and its cost.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct RunResult {
     /// Its end.
     pub ended: RunEnd,
     /// Its cost.
     pub cost: RunCost,
+    /// By node: the skill of its own forecasts, where it made any.
+    pub skills: Vec<Option<f64>>,
 }
 
 /// The end of a run.

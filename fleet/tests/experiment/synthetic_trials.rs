@@ -71,6 +71,7 @@ pub(crate) fn invented(setup: &Setup) -> TrialResult {
                 max: accuracy + 0.02,
                 std: 0.011,
             }),
+            skill: None,
             t_alpha: setup.variant.is_ours().then_some(40 + setup.seed as u32),
             recall: setup.variant.is_ours().then_some(0.8),
             henze_zirkler: None,

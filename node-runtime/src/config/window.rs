@@ -9,9 +9,9 @@ use crate::time_zone::LocalTimeZone;
 section! {
     /// The `[window]` section: rules by which readings become samples.
     pub struct SeriesConfig {
-        /// "lags": a sample is `lags` steps and one value ahead. "day-ahead": a sample is one step of the next day, for models
-        /// of quantiles such as load-quantiles.
-        pub samples: SampleFormat = SampleFormat::Lags,
+        /// "day-ahead": a sample is one step of the next day, for models of quantiles such as load-quantiles. "lags": a sample is
+        /// `lags` steps and one value ahead.
+        pub samples: SampleFormat = SampleFormat::DayAhead,
         /// Length of a step in seconds; the readings within a step are averaged.
         pub step_s: u32 = 900,
         /// Steps that the model looks back.

@@ -41,7 +41,10 @@ pub enum NodeEffect {
     /// Run a training, elsewhere than on the thread that serves the link, and answer with
     /// [`NodeInput::Trained`](super::NodeInput::Trained).
     Train(Box<TrainingJob>),
-    /// Make a forecast; answer with [`NodeInput::Predicted`](super::NodeInput::Predicted) if it succeeds.
+    /// Train the personal part, as a training is run, and answer with
+    /// [`NodeInput::PersonalTrained`](super::NodeInput::PersonalTrained).
+    TrainPersonal(Box<PersonalJob>),
+    /// Make a forecast, and answer with [`NodeInput::Predicted`](super::NodeInput::Predicted).
     Predict(Box<Prediction>),
     /// A forecast for the owner.
     Forecast(Forecast),
@@ -79,13 +82,30 @@ pub struct TrainingJob {
     pub seed: u64,
 }
 
+/// A day's training of the personal part of the model, as a value.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PersonalJob {
+    /// The model's graph.
+    pub graph: Digest,
+    /// The weights of the held model; they stay as they are.
+    pub weights: Arc<[f32]>,
+    /// The personal weights so far.
+    pub personal: Vec<f32>,
+    /// Rows of the node's last days.
+    pub batch: Batch,
+}
+
 /// One forecast, as a value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Prediction {
+    /// Identifies the forecast in its outcome.
+    pub id: u64,
     /// The model's graph.
     pub graph: Digest,
     /// The weights of the held model.
     pub weights: Arc<[f32]>,
+    /// The personal weights, once they were trained.
+    pub personal: Option<Vec<f32>>,
     /// The latest steps as input.
     pub query: ForecastQuery,
 }

@@ -13,6 +13,8 @@ pub struct ModelInfo {
     pub parameters: usize,
     /// The weights in the file, which are no secret.
     pub initial: Arc<[f32]>,
+    /// The personal weights in the file; empty for a model without a personal part.
+    pub personal: Arc<[f32]>,
     /// The shape of the input; `None` where any length will do. The first dimension counts samples.
     pub input_shape: Vec<Option<usize>>,
 }

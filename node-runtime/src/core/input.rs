@@ -42,10 +42,19 @@ pub enum NodeInput {
     },
     /// The result of [`NodeEffect::Predict`](super::NodeEffect::Predict).
     Predicted {
+        /// The forecast.
+        id: u64,
         /// The end of the forecast step, or of the first one.
         for_ms: i64,
-        /// The model's outputs: one normalised value, or the corrections of every lead.
-        outputs: Vec<f32>,
+        /// The model's outputs; none if they could not be computed.
+        outputs: Option<PredictedOutputs>,
+    },
+    /// The result of [`NodeEffect::TrainPersonal`](super::NodeEffect::TrainPersonal).
+    PersonalTrained {
+        /// The model's graph.
+        graph: Digest,
+        /// The personal weights; none if the training failed.
+        weights: Option<Vec<f32>>,
     },
     /// The program is about to end.
     Shutdown,
@@ -60,6 +69,15 @@ pub enum GraphOutcome {
     Absent,
     /// The bytes are another graph, or a model that this node cannot run.
     Unfit,
+}
+
+/// Outputs of the model for a prediction: one normalised value, or the corrections of every lead.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PredictedOutputs {
+    /// By the shared weights, the personal ones being those of the file.
+    pub shared: Vec<f32>,
+    /// By shared and personal weights, where these were trained.
+    pub personal: Option<Vec<f32>>,
 }
 
 /// The result of a training.

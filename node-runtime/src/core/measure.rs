@@ -61,7 +61,7 @@ impl Node {
         if request.round < self.round {
             return;
         }
-        self.notice_round(request.round, effects);
+        self.notice_round(request.round);
         let key = MeasureKey { round: request.round, seed: request.seed };
         if self.measured.as_ref().is_some_and(|measured| measured.key == key) {
             return self.repeat_measurement(effects);
@@ -104,7 +104,7 @@ impl Node {
             previous: None,
             batch: batch.batch,
             fresh: batch.fresh,
-            loss: request.loss,
+            loss: self.window.reference_loss(request.loss),
             kind: UpdateKind::Gradient,
             deadline,
             seed: request.seed,

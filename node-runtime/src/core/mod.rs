@@ -12,16 +12,17 @@ mod measure;
 mod node;
 mod optimiser;
 mod orders;
+mod personal;
 mod predict;
 mod saved_node;
 
 #[cfg(test)]
 mod tests;
 
-pub use effect::{NodeEffect, Prediction, TrainingJob};
+pub use effect::{NodeEffect, PersonalJob, Prediction, TrainingJob};
 pub use forecasts::{Forecast, ForecastOutcome, Forecasts};
 pub use graph::ModelInfo;
-pub use input::{GraphOutcome, NodeInput, Trained};
+pub use input::{GraphOutcome, NodeInput, PredictedOutputs, Trained};
 pub use journal_entry::JournalEntry;
 pub use node::{Node, NodeSettings};
 pub use saved_node::SavedNode;

@@ -20,6 +20,7 @@ use super::journal_entry::JournalEntry;
 use super::measure::{QueuedMeasure, ReferenceWeights, RunningMeasurement, SentMeasurement};
 use super::optimiser::OptimiserState;
 use super::orders::{RunningTraining, SentAnswer};
+use super::personal::PersonalPart;
 use crate::forecast::{ForecastVector, Outlook};
 use crate::reading::{InputBatch, Reading};
 use crate::window::{DataWindow, MeterQuantity, WindowSettings};
@@ -63,7 +64,10 @@ pub struct Node {
     pub(super) round: u32,
     /// Rounds whose readings a paced source has delivered.
     pub(super) rounds_read: u32,
+    /// Data of the newest round are awaited from a paced source.
     pub(super) reading: bool,
+    /// The driver was asked for them.
+    pub(super) read_requested: bool,
     pub(super) graph: GraphState,
     /// θ of its last draw, by which it forecasts.
     pub(super) held: Option<HeldModel>,
@@ -91,10 +95,15 @@ pub struct Node {
     pub(super) forecasts: Forecasts,
     /// The newest day-ahead forecast.
     pub(super) vector: Option<ForecastVector>,
+    /// Forecasts requested so far: the id of the newest.
+    pub(super) predictions: u64,
     /// Inputs of the day-ahead forecast that the driver is asked for.
     pub(super) outlook: Option<Outlook>,
     /// Step and weights of the last forecast requested.
     pub(super) predicted: Option<(i64, Digest)>,
+    pub(super) personal: Option<PersonalPart>,
+    /// The personal part is being trained.
+    pub(super) training_personal: bool,
 }
 
 impl Node {
@@ -110,6 +119,7 @@ impl Node {
             round: 0,
             rounds_read: 0,
             reading: false,
+            read_requested: false,
             graph: GraphState::Unknown,
             held: None,
             previous: None,
@@ -131,8 +141,11 @@ impl Node {
             batches_received: 0,
             forecasts: Forecasts::default(),
             vector: None,
+            predictions: 0,
             outlook: None,
             predicted: None,
+            personal: None,
+            training_personal: false,
         }
     }
 
@@ -156,11 +169,17 @@ impl Node {
             NodeInput::Graph { digest, outcome } => self.graph_resolved(digest, outcome, &mut effects),
             NodeInput::Data(batch) => self.handle_data(batch, &mut effects),
             NodeInput::Trained { job_id, outcome } => self.finish_job(job_id, outcome, &mut effects),
-            NodeInput::Predicted { for_ms, outputs } => self.forecast_made(for_ms, &outputs, &mut effects),
+            NodeInput::Predicted { id, for_ms, outputs } => {
+                self.forecast_made(id, for_ms, outputs.as_ref(), &mut effects)
+            }
+            NodeInput::PersonalTrained { graph, weights } => {
+                self.personal_trained(graph, weights, &mut effects)
+            }
             NodeInput::Shutdown => {
                 self.publish(Channel::Status, Message::Status(self.offline_status()), true, &mut effects)
             }
         }
+        self.advance_reading(&mut effects);
         self.advance_measure(&mut effects);
         self.advance_order(&mut effects);
         effects
@@ -286,7 +305,7 @@ impl Node {
             self.rounds_read = self.rounds_read.min(manifest.round);
         }
         self.phase = Some(manifest.phase);
-        self.notice_round(manifest.round, effects);
+        self.notice_round(manifest.round);
         if self.graph.digest() != Some(manifest.graph) {
             self.graph = GraphState::Loading(manifest.graph);
             self.held = None;
@@ -298,12 +317,17 @@ impl Node {
         }
     }
 
-    pub(super) fn notice_round(&mut self, round: u32, effects: &mut Vec<NodeEffect>) {
+    pub(super) fn notice_round(&mut self, round: u32) {
         self.round = round;
-        if self.settings.paced_by_rounds && round > self.rounds_read {
-            effects.push(NodeEffect::Read { rounds: round - self.rounds_read });
-            self.rounds_read = round;
-            self.reading = true;
+        self.reading |= self.settings.paced_by_rounds && round > self.rounds_read;
+    }
+
+    /// Reads the data of a round once the forecast of the data before was made, which they score.
+    fn advance_reading(&mut self, effects: &mut Vec<NodeEffect>) {
+        if self.reading && !self.read_requested && self.outlook.is_none() && !self.training_personal {
+            effects.push(NodeEffect::Read { rounds: self.round.saturating_sub(self.rounds_read) });
+            self.rounds_read = self.round;
+            self.read_requested = true;
         }
     }
 
@@ -349,7 +373,7 @@ impl Node {
     }
 
     fn handle_data(&mut self, batch: InputBatch, effects: &mut Vec<NodeEffect>) {
-        self.reading = false;
+        (self.reading, self.read_requested) = (false, false);
         if batch.is_empty() {
             return;
         }
@@ -360,7 +384,10 @@ impl Node {
             rounds_read: self.rounds_read,
             batch,
         }));
-        self.predict(effects);
+        // A personal part that is trained today forecasts as soon as it is.
+        if !self.train_personal(effects) {
+            self.predict(effects);
+        }
     }
 
     fn finish_job(&mut self, job_id: u64, outcome: Result<Trained, Declined>, effects: &mut Vec<NodeEffect>) {

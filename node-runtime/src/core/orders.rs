@@ -56,7 +56,7 @@ impl Node {
         if train.round < self.round {
             return;
         }
-        self.notice_round(train.round, effects);
+        self.notice_round(train.round);
         let key = OrderKey { round: train.round, weights: train.weights_digest };
         if self.answered.as_ref().is_some_and(|answered| answered.key == key) {
             return self.repeat_answer(effects);

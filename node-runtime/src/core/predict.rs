@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::effect::{NodeEffect, Prediction};
 use super::forecasts::Forecast;
 use super::graph::GraphState;
+use super::input::PredictedOutputs;
 use super::node::Node;
 use crate::forecast::{INPUTS, ModelOutputs, Outlook};
 use crate::window::{DataWindow, ForecastQuery};
@@ -27,7 +28,10 @@ impl Node {
     /// Requests the corrections of a day-ahead forecast; without a model it is naive and made at once.
     fn predict_day(&mut self, effects: &mut Vec<NodeEffect>) {
         let Some(window) = self.window.day_ahead() else { return };
-        let Some(outlook) = window.forecaster().outlook() else { return };
+        let Some(outlook) = window.forecaster().outlook() else {
+            self.outlook = None;
+            return;
+        };
         let for_ms = window.forecaster().history().end_ms(outlook.origin + 1);
         let query =
             ForecastQuery { inputs: outlook.inputs.clone(), shape: vec![outlook.leads(), INPUTS], for_ms };
@@ -48,21 +52,36 @@ impl Node {
             return false;
         }
         self.predicted = requested;
-        let prediction = Prediction { graph: info.digest, weights: Arc::clone(&held.weights), query };
+        let personal = self.personal_weights(info.digest).map(<[f32]>::to_vec);
+        self.predictions += 1;
+        let prediction = Prediction {
+            id: self.predictions,
+            graph: info.digest,
+            weights: Arc::clone(&held.weights),
+            personal,
+            query,
+        };
         effects.push(NodeEffect::Predict(Box::new(prediction)));
         true
     }
 
-    pub(super) fn forecast_made(&mut self, for_ms: i64, outputs: &[f32], effects: &mut Vec<NodeEffect>) {
+    /// Issues the forecast of the model's outputs; where there are none, that of the next day is naive.
+    pub(super) fn forecast_made(
+        &mut self,
+        id: u64,
+        for_ms: i64,
+        outputs: Option<&PredictedOutputs>,
+        effects: &mut Vec<NodeEffect>,
+    ) {
         if let Some(window) = self.window.day_ahead() {
-            let history = window.forecaster().history();
-            let awaited = |outlook: &mut Outlook| {
-                history.end_ms(outlook.origin + 1) == for_ms && history.newest() == Some(outlook.origin)
-            };
-            if let Some(outlook) = self.outlook.take_if(awaited) {
-                self.issue_day(&outlook, Some(outputs), effects);
+            let newest = window.forecaster().history().newest();
+            if let Some(outlook) = self.outlook.take_if(|_| id == self.predictions)
+                && newest == Some(outlook.origin)
+            {
+                self.issue_day(&outlook, outputs, effects);
             }
-        } else if let (Some(series), Some(value)) = (self.window.series(), outputs.first())
+        } else if let (Some(series), Some(value)) =
+            (self.window.series(), outputs.and_then(|outputs| outputs.shared.first()))
             && value.is_finite()
         {
             let value = series.normaliser().restore(*value);
@@ -70,9 +89,18 @@ impl Node {
         }
     }
 
-    fn issue_day(&mut self, outlook: &Outlook, shared: Option<&[f32]>, effects: &mut Vec<NodeEffect>) {
+    fn issue_day(
+        &mut self,
+        outlook: &Outlook,
+        outputs: Option<&PredictedOutputs>,
+        effects: &mut Vec<NodeEffect>,
+    ) {
         let staleness = self.account.as_ref().map_or(0, |account| account.staleness);
-        let outputs = ModelOutputs { shared, personal: None, staleness: Some(staleness) };
+        let outputs = ModelOutputs {
+            shared: outputs.map(|outputs| outputs.shared.as_slice()),
+            personal: outputs.and_then(|outputs| outputs.personal.as_deref()),
+            staleness: Some(staleness),
+        };
         let DataWindow::DayAhead(window) = &mut self.window else { return };
         let vector = window.forecaster_mut().issue(outlook, outputs);
         let next =

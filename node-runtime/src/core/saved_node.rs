@@ -14,6 +14,7 @@ use super::measure::SentMeasurement;
 use super::node::{HeldModel, Node, NodeSettings};
 use super::optimiser::OptimiserState;
 use super::orders::SentAnswer;
+use super::personal::PersonalPart;
 use crate::window::DataWindow;
 
 /// The persistent state of a node: values only, no handles.
@@ -34,6 +35,7 @@ pub struct SavedNode {
     account: Option<Account>,
     batches_received: u64,
     forecasts: Forecasts,
+    personal: Option<PersonalPart>,
 }
 
 impl SavedNode {
@@ -64,6 +66,7 @@ impl Node {
             account: self.account.clone(),
             batches_received: self.batches_received,
             forecasts: self.forecasts.clone(),
+            personal: self.personal.clone(),
         }
     }
 
@@ -90,6 +93,7 @@ impl Node {
         node.account = saved.account;
         node.batches_received = saved.batches_received;
         node.forecasts = saved.forecasts;
+        node.personal = saved.personal;
         node
     }
 }

@@ -19,7 +19,8 @@ const PARAMETERS: usize = 4;
 const NOW: Tick = Tick(70);
 
 fn settings() -> NodeSettings {
-    let series = SeriesConfig { step_s: 60, lags: 2, history_steps: 50, ..Default::default() };
+    let samples = SampleFormat::Lags;
+    let series = SeriesConfig { samples, step_s: 60, lags: 2, history_steps: 50, ..Default::default() };
     NodeSettings {
         federation: FederationId::new("town").unwrap(),
         token: None,
@@ -37,6 +38,7 @@ fn info() -> ModelInfo {
         digest: GRAPH,
         parameters: PARAMETERS,
         initial: weights(7).into(),
+        personal: [].into(),
         input_shape: vec![None, None, Some(5)],
     }
 }
@@ -84,6 +86,10 @@ fn readings(minutes: std::ops::Range<i64>) -> NodeInput {
 fn trained(job_id: u64) -> NodeInput {
     let vector = (0..PARAMETERS).map(|i| i as f32).collect();
     NodeInput::Trained { job_id, outcome: Ok(Trained { loss: 0.5, online_loss: Some(0.7), vector }) }
+}
+
+fn predicted(id: u64, for_ms: i64, shared: Vec<f32>) -> NodeInput {
+    NodeInput::Predicted { id, for_ms, outputs: Some(PredictedOutputs { shared, personal: None }) }
 }
 
 fn answers(effects: &[NodeEffect]) -> Vec<Answer> {
@@ -467,7 +473,7 @@ fn forecasts_follow_readings_and_draws() {
     );
     let crate::window::DataWindow::Series(series) = node.window() else { panic!("rows") };
     let forecast = Forecast { for_ms: 21 * 60_000, value: series.normaliser().mean() };
-    let said = node.step(NOW, NodeInput::Predicted { for_ms: 21 * 60_000, outputs: vec![0.0] });
+    let said = node.step(NOW, predicted(1, 21 * 60_000, vec![0.0]));
     assert_eq!(said, [NodeEffect::Forecast(forecast)]);
     assert_eq!(node.forecasts().newest(), Some(forecast));
     node.step(NOW, readings(21..22));
@@ -514,7 +520,9 @@ fn any_input() -> impl Strategy<Value = NodeInput> {
                 Ok(Trained { loss: 0.1, online_loss: None, vector: vec![entry; PARAMETERS] })
             },
         }),
-        1 => any::<f32>().prop_map(|value| NodeInput::Predicted { for_ms: 0, outputs: vec![value] }),
+        1 => (0u64..9, any::<f32>()).prop_map(|(id, value)| predicted(id, 0, vec![value])),
+        1 => (0u64..9).prop_map(|id| NodeInput::Predicted { id, for_ms: 0, outputs: None }),
+        1 => any::<bool>().prop_map(|ok| NodeInput::PersonalTrained { graph: GRAPH, weights: ok.then(|| vec![1.0]) }),
     ]
 }
 
@@ -574,6 +582,84 @@ fn hours(hours: std::ops::Range<i64>) -> NodeInput {
     NodeInput::Data(InputBatch::Readings(hours.map(reading).collect()))
 }
 
+fn predictions(effects: &[NodeEffect]) -> Vec<Prediction> {
+    let prediction = |effect: &NodeEffect| match effect {
+        NodeEffect::Predict(prediction) => Some((**prediction).clone()),
+        _ => None,
+    };
+    effects.iter().filter_map(prediction).collect()
+}
+
+fn personal_jobs(effects: &[NodeEffect]) -> Vec<PersonalJob> {
+    let job = |effect: &NodeEffect| match effect {
+        NodeEffect::TrainPersonal(job) => Some((**job).clone()),
+        _ => None,
+    };
+    effects.iter().filter_map(job).collect()
+}
+
+/// A node of hourly day-ahead forecasts with three days of readings, which holds the model of round 1.
+fn with_personal_part(paced_by_rounds: bool) -> Node {
+    let series = SeriesConfig { samples: SampleFormat::DayAhead, step_s: 3600, ..Default::default() };
+    let window = WindowSettings::Series(series);
+    let mut node = Node::new(NodeSettings { window, forecasts: true, paced_by_rounds, ..settings() }, 1);
+    node.step(NOW, NodeInput::Connected);
+    node.step(NOW, manifest(0));
+    let input_shape = vec![None, Some(crate::forecast::INPUTS)];
+    let info = ModelInfo { input_shape, personal: [0.0, 0.0].into(), ..info() };
+    node.step(NOW, NodeInput::Graph { digest: GRAPH, outcome: GraphOutcome::Ready(info) });
+    node.step(NOW, hours(1..72));
+    node.step(NOW, order(1));
+    node
+}
+
+#[test]
+fn the_personal_part_is_trained_once_a_day_and_stays_when_the_shared_model_changes() {
+    let mut node = with_personal_part(false);
+    let effects = node.step(NOW, hours(72..74));
+    let job = personal_jobs(&effects).remove(0);
+    assert_eq!((job.personal, job.weights.to_vec()), (vec![0.0, 0.0], weights(1)));
+    assert!(job.batch.samples() > 100);
+    assert!(predictions(&effects).is_empty(), "it waits for the personal part");
+    let trained = |entry: f32| NodeInput::PersonalTrained { graph: GRAPH, weights: Some(vec![entry; 2]) };
+    let effects = node.step(NOW, trained(1.0));
+    assert!(effects.contains(&NodeEffect::Persist));
+    assert_eq!(predictions(&effects)[0].personal, Some(vec![1.0, 1.0]));
+
+    assert!(personal_jobs(&node.step(NOW, hours(74..97))).is_empty(), "not twice a day");
+    node.step(NOW, order(2));
+    let restored = Node::restore(node.settings.clone(), 2, node.save());
+    assert_eq!(restored.personal_weights(GRAPH), Some(&[1.0, 1.0][..]));
+    assert_eq!(restored.personal_weights(Digest([2; 32])), None, "of another model");
+    let job = personal_jobs(&node.step(NOW, hours(97..98))).remove(0);
+    assert_eq!((job.personal, job.weights.to_vec()), (vec![1.0, 1.0], weights(2)));
+
+    for failed in [None, Some(vec![f32::NAN; 2])] {
+        node.step(NOW, NodeInput::PersonalTrained { graph: GRAPH, weights: failed });
+        assert_eq!(node.personal_weights(GRAPH), Some(&[1.0, 1.0][..]), "a failure changes nothing");
+    }
+    let asked = predictions(&node.step(NOW, hours(98..99))).remove(0);
+    let before = node.forecast_vector().cloned();
+    let outputs = PredictedOutputs { shared: vec![0.0; 72], personal: Some(vec![2.0; 72]) };
+    let Prediction { id, query, .. } = asked;
+    node.step(NOW, NodeInput::Predicted { id, for_ms: query.for_ms, outputs: Some(outputs) });
+    assert_ne!(node.forecast_vector(), before.as_ref());
+}
+
+#[test]
+fn a_paced_source_is_read_when_the_forecast_of_the_data_before_was_made() {
+    let mut node = with_personal_part(true);
+    let reads =
+        |effects: &[NodeEffect]| effects.iter().any(|effect| matches!(effect, NodeEffect::Read { .. }));
+    node.step(NOW, hours(72..73));
+    assert!(!reads(&node.step(NOW, manifest(2))), "the personal part is being trained");
+    let effects = node.step(NOW, NodeInput::PersonalTrained { graph: GRAPH, weights: None });
+    assert!(!reads(&effects), "the forecast is being made");
+    let Prediction { id, query, .. } = predictions(&effects).remove(0);
+    assert!(reads(&node.step(NOW, NodeInput::Predicted { id, for_ms: query.for_ms, outputs: None })));
+    assert!(!reads(&node.step(NOW, manifest(2))), "once a round");
+}
+
 #[test]
 fn a_node_without_a_model_forecasts_the_day_naively_and_with_one_by_its_corrections() {
     let series = SeriesConfig { samples: SampleFormat::DayAhead, step_s: 3600, ..Default::default() };
@@ -603,18 +689,20 @@ fn a_node_without_a_model_forecasts_the_day_naively_and_with_one_by_its_correcti
     let job =
         effects.iter().find_map(|effect| if let NodeEffect::Train(job) = effect { Some(job) } else { None });
     assert_eq!(job.unwrap().batch.shape, [8, crate::forecast::INPUTS]);
-    let asked =
-        |effects: &[NodeEffect]| effects.iter().any(|effect| matches!(effect, NodeEffect::Predict(_)));
-    assert!(asked(&node.step(NOW, hours(201..202))));
+    let first = predictions(&node.step(NOW, hours(201..202))).remove(0);
+    let asked = predictions(&node.step(NOW, hours(202..203))).remove(0);
     let before = node.forecast_vector().cloned();
-    let for_ms = 202 * 3_600_000;
-    let early = node.step(NOW, NodeInput::Predicted { for_ms: for_ms - 3_600_000, outputs: vec![1.0; 72] });
+    let early = node.step(NOW, predicted(first.id, first.query.for_ms, vec![1.0; 72]));
     assert_eq!(
         (forecasts(early), node.forecast_vector()),
         (vec![], before.as_ref()),
         "of an hour that is over"
     );
-    let made = forecasts(node.step(NOW, NodeInput::Predicted { for_ms, outputs: vec![1.0; 72] }));
-    assert_eq!(made.len(), 1);
+    let made = forecasts(node.step(NOW, predicted(asked.id, asked.query.for_ms, vec![1.0; 72])));
+    assert_eq!(made, [Forecast { for_ms: 203 * 3_600_000, value: made[0].value }]);
     assert_ne!(node.forecast_vector(), before.as_ref());
+
+    let asked = predictions(&node.step(NOW, hours(203..204))).remove(0);
+    let failed = NodeInput::Predicted { id: asked.id, for_ms: asked.query.for_ms, outputs: None };
+    assert_eq!(forecasts(node.step(NOW, failed)).len(), 1, "naive, since the model failed");
 }

@@ -12,6 +12,8 @@
 //! | `bernstein.rs` | weights of experts by Bernstein online aggregation |
 //! | `mixture.rs` | the weights by lead group and quantile |
 //! | `pending.rs` | forecasts whose steps have not ended |
+//! | `personal.rs` | training of the personal part |
+//! | `reference_rows.rs` | rows by which data are measured |
 //! | `skill.rs` | errors against the best naive forecast |
 //! | `vector.rs` | a forecast as a vector of quantiles |
 //! | `forecaster.rs` | all of it, for one load |
@@ -25,6 +27,8 @@ mod mixture;
 mod naive;
 mod origin;
 mod pending;
+mod personal;
+mod reference_rows;
 mod skill;
 mod slot_profile;
 mod vector;
@@ -39,6 +43,7 @@ pub use lead_row::{INPUT_NAMES, INPUTS, LeadRows, TARGET_MAX};
 pub use local_time::LocalTime;
 pub use mixture::{ForecastMixture, LeadGroup};
 pub use naive::{Expert, NAIVE_EXPERTS};
+pub use personal::{PERSONAL_ROWS_MAX, PERSONAL_TRAINING};
 pub use skill::{LeadSkill, SkillRecord, SkillSums, StalenessClass};
 pub use slot_profile::SlotProfile;
 pub use vector::{ForecastVector, QUANTILES};

@@ -9,7 +9,7 @@ use rand_chacha::rand_core::SeedableRng;
 
 use super::*;
 use crate::reading::Reading;
-use crate::window::{DataWindow, SeriesConfig, TrainingBatch, WindowSettings};
+use crate::window::{DataWindow, SampleFormat, SeriesConfig, TrainingBatch, WindowSettings};
 
 const NOW: Tick = Tick(0);
 const LAGS: usize = 8;
@@ -28,7 +28,8 @@ impl Source for Sine {
 }
 
 fn window() -> WindowSettings {
-    WindowSettings::Series(SeriesConfig { step_s: 900, lags: LAGS, ..Default::default() })
+    let samples = SampleFormat::Lags;
+    WindowSettings::Series(SeriesConfig { samples, step_s: 900, lags: LAGS, ..Default::default() })
 }
 
 fn node(models: &Arc<ModelCache>) -> InlineNode<Sine> {

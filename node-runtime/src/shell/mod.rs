@@ -30,10 +30,14 @@ use crate::config::NodeConfig;
 /// Stop signal: a node shuts down when it becomes true, or when its sender is dropped.
 pub type Stop = watch::Receiver<bool>;
 
-/// Runs one node until `stop`; reconnects to a broker that is unavailable.
+/// Runs one node until `stop`, and returns its last status; reconnects to a broker that is unavailable.
 ///
 /// Many nodes can run on one runtime: they share models and training threads through the training `pool`.
-pub async fn run(config: &NodeConfig, pool: Arc<TrainingPool>, stop: Stop) -> Result<(), NodeError> {
+pub async fn run(
+    config: &NodeConfig,
+    pool: Arc<TrainingPool>,
+    stop: Stop,
+) -> Result<StatusSnapshot, NodeError> {
     Runner::run(config, pool, stop, ServiceNotifier::default()).await
 }
 
@@ -42,6 +46,6 @@ pub async fn run_as_service(
     config: &NodeConfig,
     pool: Arc<TrainingPool>,
     stop: Stop,
-) -> Result<(), NodeError> {
+) -> Result<StatusSnapshot, NodeError> {
     Runner::run(config, pool, stop, ServiceNotifier::from_environment()).await
 }

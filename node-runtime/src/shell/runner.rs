@@ -73,21 +73,21 @@ struct StatusSinks {
 enum JobResult {
     Input(NodeInput),
     Trained(NodeInput, Option<String>),
-    Forecast(Result<NodeInput, String>),
+    Forecast(NodeInput, Option<String>),
 }
 
 impl Runner {
-    /// Runs a node until `stop`.
+    /// Runs a node until `stop`; its last status.
     pub(super) async fn run(
         config: &NodeConfig,
         pool: Arc<TrainingPool>,
         stop: Stop,
         notify: ServiceNotifier,
-    ) -> Result<(), NodeError> {
+    ) -> Result<StatusSnapshot, NodeError> {
         let mut runner = Self::start(config, pool, notify).await?;
         let served = runner.serve(stop).await;
-        runner.shut_down().await;
-        served
+        let status = runner.shut_down().await;
+        served.map(|()| status)
     }
 
     async fn start(
@@ -204,6 +204,13 @@ impl Runner {
                     JobResult::Trained(input, cause)
                 });
             }
+            NodeEffect::TrainPersonal(job) => {
+                let pool = Arc::clone(&self.pool);
+                self.jobs.spawn(async move {
+                    let (input, cause) = pool.train_personal(job).await;
+                    JobResult::Trained(input, cause)
+                });
+            }
             NodeEffect::Predict(prediction) => {
                 self.next_forecast = Some(prediction);
                 self.forecast();
@@ -233,7 +240,10 @@ impl Runner {
         let Some(prediction) = self.next_forecast.take() else { return };
         self.forecasting = true;
         let pool = Arc::clone(&self.pool);
-        self.jobs.spawn(async move { JobResult::Forecast(pool.forecast(prediction).await) });
+        self.jobs.spawn(async move {
+            let (input, cause) = pool.forecast(prediction).await;
+            JobResult::Forecast(input, cause)
+        });
     }
 
     fn finish(&mut self, done: Result<JobResult, JoinError>) -> Option<NodeInput> {
@@ -243,11 +253,11 @@ impl Runner {
                 self.log.trained(cause);
                 Some(input)
             }
-            Ok(JobResult::Forecast(outcome)) => {
+            Ok(JobResult::Forecast(input, cause)) => {
                 self.forecasting = false;
                 self.forecast();
-                self.log.forecast(outcome.as_ref().err().cloned());
-                outcome.ok()
+                self.log.forecast(cause);
+                Some(input)
             }
             Err(error) => {
                 tracing::error!(node = %self.id, %error, "a job failed");
@@ -300,18 +310,20 @@ impl Runner {
         status
     }
 
-    async fn write_status(&mut self) {
+    async fn write_status(&mut self) -> StatusSnapshot {
         let status = self.publish_status();
-        let Some(Folder(folder)) = &self.sinks.folder else { return };
-        let folder = folder.clone();
-        let written = task::spawn_blocking(move || status.write(&folder)).await;
-        if let Ok(Err(error)) = written {
-            tracing::debug!(node = %self.id, %error, "cannot write the status");
+        if let Some(Folder(folder)) = &self.sinks.folder {
+            let (folder, status) = (folder.clone(), status.clone());
+            let written = task::spawn_blocking(move || status.write(&folder)).await;
+            if let Ok(Err(error)) = written {
+                tracing::debug!(node = %self.id, %error, "cannot write the status");
+            }
         }
+        status
     }
 
     /// Publishes the offline status and disconnects, so that the coordinator need not wait for the broker's timeout.
-    async fn shut_down(mut self) {
+    async fn shut_down(mut self) -> StatusSnapshot {
         self.sinks.notify.stopping();
         self.state.save(&self.node).await;
         self.handle(NodeInput::Shutdown).await;
@@ -319,11 +331,12 @@ impl Runner {
         if let Err(error) = self.publisher.close(SHUTDOWN_TIMEOUT).await {
             tracing::warn!(node = %self.id, %error, "shut down before all messages were acknowledged");
         }
-        self.write_status().await;
+        let status = self.write_status().await;
         if let Some(owner) = self.sinks.owner.take() {
             owner.close(SHUTDOWN_TIMEOUT).await;
         }
         tracing::info!(node = %self.id, "stopped");
+        status
     }
 }
 

@@ -12,7 +12,7 @@ use evenhand_protocol::tick::Tick;
 use tokio::sync::Semaphore;
 use tokio::{task, time};
 
-use crate::core::{GraphOutcome, NodeInput, Prediction, Trained, TrainingJob};
+use crate::core::{GraphOutcome, NodeInput, PersonalJob, Prediction, Trained, TrainingJob};
 use crate::model_cache::ModelCache;
 
 const LATE: &str = "it did not end before the coordinator went on";
@@ -24,6 +24,13 @@ type TrainingOutcome = Result<Trained, (Declined, String)>;
 
 fn failed(cause: &str) -> TrainingOutcome {
     Err((Declined::TrainingFailed, cause.to_owned()))
+}
+
+fn value_or_cause<T>(result: Result<T, String>) -> (Option<T>, Option<String>) {
+    match result {
+        Ok(value) => (Some(value), None),
+        Err(cause) => (None, Some(cause)),
+    }
 }
 
 /// Models and training threads, shared by the nodes of a process.
@@ -81,8 +88,7 @@ impl TrainingPool {
                 let _permit = permit;
                 let begin = Instant::now();
                 let outcome = pool.run(&job, deadline);
-                let spent = u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
-                pool.training_ns.fetch_add(spent, Ordering::Relaxed);
+                pool.count_training(begin);
                 outcome
             };
             task::spawn_blocking(run).await.unwrap_or_else(|_| failed("the program is about to end"))
@@ -94,16 +100,46 @@ impl TrainingPool {
         }
     }
 
-    /// Forecasts on a blocking thread; the forecast, or the cause of a failure.
-    pub(super) async fn forecast(self: Arc<Self>, prediction: Box<Prediction>) -> Result<NodeInput, String> {
+    /// Trains the personal part on a blocking thread; the outcome, and the cause of a failure.
+    pub(super) async fn train_personal(
+        self: Arc<Self>,
+        job: Box<PersonalJob>,
+    ) -> (NodeInput, Option<String>) {
+        let graph = job.graph;
+        let permit = Arc::clone(&self.training).acquire_owned().await;
+        let run = move || {
+            let _permit = permit;
+            let begin = Instant::now();
+            let model = self.models.find(job.graph).ok_or(MODEL_GONE)?;
+            let trained = model.train_personal(&job).map_err(|error| error.to_string());
+            self.count_training(begin);
+            trained
+        };
+        let trained = task::spawn_blocking(run).await.unwrap_or_else(|_| Err(DEFECT.into()));
+        let (weights, cause) = value_or_cause(trained);
+        (NodeInput::PersonalTrained { graph, weights }, cause)
+    }
+
+    /// Forecasts on a blocking thread; the outcome, and the cause of a failure.
+    pub(super) async fn forecast(
+        self: Arc<Self>,
+        prediction: Box<Prediction>,
+    ) -> (NodeInput, Option<String>) {
+        let (id, for_ms) = (prediction.id, prediction.query.for_ms);
         let permit = Arc::clone(&self.forecasting).acquire_owned().await;
         let run = move || {
             let _permit = permit;
             let model = self.models.find(prediction.graph).ok_or(MODEL_GONE)?;
-            let outputs = model.predict(&prediction).map_err(|error| error.to_string())?;
-            Ok(NodeInput::Predicted { for_ms: prediction.query.for_ms, outputs })
+            model.predict(&prediction).map_err(|error| error.to_string())
         };
-        task::spawn_blocking(run).await.unwrap_or_else(|_| Err(DEFECT.into()))
+        let outputs = task::spawn_blocking(run).await.unwrap_or_else(|_| Err(DEFECT.into()));
+        let (outputs, cause) = value_or_cause(outputs);
+        (NodeInput::Predicted { id, for_ms, outputs }, cause)
+    }
+
+    fn count_training(&self, begin: Instant) {
+        let spent = u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        self.training_ns.fetch_add(spent, Ordering::Relaxed);
     }
 
     fn run(&self, job: &TrainingJob, deadline: Instant) -> TrainingOutcome {

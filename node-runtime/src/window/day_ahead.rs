@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{ReadingCounts, SeriesWindow, TrainingBatch};
 use crate::config::{MeterQuantity, SeriesConfig};
-use crate::forecast::{ForecastSettings, Forecaster, INPUTS, LeadRows, LocalTime};
+use crate::forecast::{ForecastSettings, Forecaster, INPUTS, LeadRows, LocalTime, PERSONAL_ROWS_MAX};
 use crate::reading::Reading;
 
 const DAY_S: i64 = 86_400;
@@ -126,6 +126,15 @@ impl DayAheadWindow {
         (fresh > 0).then(|| self.training_batch(rows, used + fresh, fresh, newest))
     }
 
+    /// Rows of the last 30 days for the personal part; none before a day's worth of targets is there.
+    pub fn personal_batch(&self, generator: &mut impl Rng) -> Option<Batch> {
+        let (first, newest) = self.targets()?;
+        let first = first.max(newest + 1 - TRAINING_DAYS * self.forecaster.history().day_steps());
+        let mut rows = LeadRows::default();
+        let samples = self.add_rows(&mut rows, (first, newest), PERSONAL_ROWS_MAX, generator);
+        (samples > 0).then(|| self.training_batch(rows, samples, samples, newest).batch)
+    }
+
     /// Adds at most `wanted` rows whose targets are spread over the steps from the first to the last of `span`.
     fn add_rows(
         &self,
@@ -158,9 +167,22 @@ impl DayAheadWindow {
         added
     }
 
-    /// Rows of the newest targets that were not measured yet, at most `samples_max`; none before a day's worth of targets is
-    /// there, or when nothing is new.
+    /// Rows of the newest targets that were not measured yet, at most `samples_max`, [as they are
+    /// measured](LeadRows::for_reference); none before a day's worth of targets is there, or when nothing is new.
     pub fn unmeasured(&self, samples_max: usize) -> Option<TrainingBatch> {
+        let (rows, newest) = self.unmeasured_rows(samples_max)?;
+        let samples = rows.len();
+        Some(self.training_batch(rows.for_reference(), samples, samples, newest))
+    }
+
+    /// The same rows as they are trained on.
+    pub fn fresh_rows(&self, samples_max: usize) -> Option<TrainingBatch> {
+        let (rows, newest) = self.unmeasured_rows(samples_max)?;
+        let samples = rows.len();
+        Some(self.training_batch(rows, samples, samples, newest))
+    }
+
+    fn unmeasured_rows(&self, samples_max: usize) -> Option<(LeadRows, i64)> {
         let (first, newest) = self.targets()?;
         let earliest = *self.forecaster.origins()?.start();
         let from = first.max(self.measured.saturating_add(1)).max(newest + 1 - samples_max as i64);
@@ -172,12 +194,13 @@ impl DayAheadWindow {
                 // Leads as spread as can be without a generator: multiples of the golden ratio.
                 let turn =
                     ((target * LEADS_OF_TARGET_MAX as i64 + number) as f64 * 0.618_033_988_749_895).fract();
+                // Every other row prefers short leads, as in training.
+                let turn = if number % 2 == 0 { turn } else { turn * turn };
                 let lead = 1 + (turn * horizon.min(target - earliest) as f64) as i64;
                 self.forecaster.add_row(&mut rows, target - lead, lead);
             }
         }
-        let samples = rows.len();
-        (samples > 0).then(|| self.training_batch(rows, samples, samples, newest))
+        (!rows.is_empty()).then_some((rows, newest))
     }
 
     /// The first and the newest step that can be a target, if they are a day's worth.
@@ -201,6 +224,14 @@ impl DayAheadWindow {
     /// Counts the targets up to `upto` as measured.
     pub fn mark_measured(&mut self, upto: i64) {
         self.measured = self.measured.max(upto);
+    }
+
+    /// The household's local day of the newest step.
+    pub fn local_day(&self) -> Option<i64> {
+        let history = self.forecaster.history();
+        let began_ms = history.end_ms(history.newest()? - 1);
+        let local_ms = began_ms.saturating_add(self.settings().time_zone.offset_ms(began_ms));
+        Some(local_ms.div_euclid(DAY_S * 1000))
     }
 
     /// The forecasts.

@@ -9,6 +9,7 @@ mod rows;
 mod series;
 
 use evenhand_models::Batch;
+use evenhand_protocol::message::LossKind;
 use rand::Rng;
 use serde::{Deserialize, Serialize};
 
@@ -140,6 +141,14 @@ impl DataWindow {
             DataWindow::Series(series) => series.unmeasured(samples_max),
             DataWindow::DayAhead(window) => window.unmeasured(samples_max),
             DataWindow::Rows(rows) => rows.unmeasured(samples_max),
+        }
+    }
+
+    /// The loss of a reference gradient on what [`unmeasured`](Self::unmeasured) returns, where the federation trains by `loss`.
+    pub fn reference_loss(&self, loss: LossKind) -> LossKind {
+        match self {
+            DataWindow::DayAhead(_) => LossKind::Mse,
+            DataWindow::Series(_) | DataWindow::Rows(_) => loss,
         }
     }
 

@@ -34,16 +34,17 @@ pub struct TrainingConfig {
     pub codec: CodecKind,
 }
 
+/// The training of the default model, load-quantiles.
 impl Default for TrainingConfig {
     fn default() -> Self {
         Self {
-            loss: LossKind::Mse,
-            learning_rate: 0.1,
+            loss: LossKind::Pinball,
+            learning_rate: 1.0,
             count_missing_as_zero: false,
-            samples_max: 4096,
-            local_epochs: 0,
-            local_learning_rate: 0.01,
-            local_momentum: 0.0,
+            samples_max: 512,
+            local_epochs: 10,
+            local_learning_rate: 0.1,
+            local_momentum: 0.9,
             optimiser: OptimiserKind::None,
             momentum: 0.9,
             codec: CodecKind::F32,
@@ -54,6 +55,17 @@ impl Default for TrainingConfig {
 impl TrainingConfig {
     /// This file, whose doc comments explain the keys in `print-config`.
     pub const SOURCE: &str = include_str!("training.rs");
+
+    /// The plain gradient of the mean squared error, as in the paper.
+    pub fn plain_gradient() -> Self {
+        Self {
+            loss: LossKind::Mse,
+            learning_rate: 0.1,
+            samples_max: 4096,
+            local_epochs: 0,
+            ..Self::default()
+        }
+    }
 
     /// The kind of update that nodes are asked for.
     pub fn update_kind(&self) -> UpdateKind {

@@ -69,6 +69,7 @@ fn table(page: &mut String, report: &RunReport<'_>) {
     let nodes = report.nodes.len();
     let tall = if nodes > 2 * LINES_MAX { " tall" } else { "" };
     let (annotation, losses) = (&report.source.annotation, &report.source.losses);
+    let columns = &report.source.columns;
     put(
         page,
         format_args!(
@@ -77,18 +78,27 @@ fn table(page: &mut String, report: &RunReport<'_>) {
              <table>\n<thead><tr><th scope=\"col\">node</th>\
              <th scope=\"col\">{}</th><th scope=\"col\">standing ψ</th><th scope=\"col\">probability ϱ</th>\
              <th scope=\"col\">drawn</th><th scope=\"col\">mean staleness</th><th scope=\"col\">longest</th>\
-             <th scope=\"col\">{}</th></tr></thead>\n<tbody>\n",
+             <th scope=\"col\">{}</th>{}</tr></thead>\n<tbody>\n",
             escaped(&annotation.symbol),
-            escaped(&losses.name)
+            escaped(&losses.name),
+            columns
+                .iter()
+                .map(|column| format!("<th scope=\"col\">{}</th>", escaped(&column.name)))
+                .collect::<String>()
         ),
     );
     let decimals = probability_decimals(nodes);
-    for ((node, value), loss) in report.nodes.iter().zip(&annotation.values).zip(&report.losses) {
+    for (at, ((node, value), loss)) in
+        report.nodes.iter().zip(&annotation.values).zip(&report.losses).enumerate()
+    {
+        let more: String = (columns.iter())
+            .map(|column| format!("<td>{}</td>", escaped(column.cells.get(at).map_or("", String::as_str))))
+            .collect();
         put(
             page,
             format_args!(
                 "<tr><th scope=\"row\">{}</th><td>{value:.2}</td><td>{}</td><td>{:.decimals$}</td><td>{}</td><td>{:.2}</td>\
-                 <td>{}</td><td>{loss:.4}</td></tr>\n",
+                 <td>{}</td><td>{loss:.4}</td>{more}</tr>\n",
                 escaped(&node.id),
                 signed(node.standing, 5),
                 node.sampling_probability,

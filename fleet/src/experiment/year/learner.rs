@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use evenhand_models::{ModelError, Sgd};
-use evenhand_node::forecast::{ForecastSettings, Forecaster, LeadRows, ModelOutputs};
+use evenhand_node::forecast::{ForecastSettings, Forecaster, LeadRows, ModelOutputs, PERSONAL_TRAINING};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -15,8 +15,6 @@ use super::variant_name::YearVariant;
 
 /// Days of readings before the first forecast and the first update.
 const WARM_UP_DAYS: usize = 2;
-/// A day's training of the personal part.
-const PERSONAL_TRAINING: Sgd = Sgd { epochs: 10, learning_rate: 0.01, momentum: 0.9, batch_size: None };
 /// Rows of a measurement for each new reading, at most.
 const ROWS_A_STEP: usize = 8;
 /// Attempts at a row for each that is wanted: some origins or targets were not measured.

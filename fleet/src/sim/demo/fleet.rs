@@ -5,7 +5,7 @@ use std::sync::Arc;
 use evenhand_federation::InitialModel;
 use evenhand_models::{LoadOptions, Loss, Model, shipped};
 use evenhand_node::source::household::{Household, HouseholdConfig};
-use evenhand_node::window::SeriesConfig;
+use evenhand_node::window::{SampleFormat, SeriesConfig};
 use evenhand_protocol::identity::{Digest, FederationId, NodeId};
 
 use super::DemoPlan;
@@ -16,8 +16,6 @@ use crate::sim::online::{HouseholdEvaluation, OnlineEvaluator};
 
 /// Seconds between two readings.
 const STEP_S: u32 = 1800;
-/// Steps the model looks back: half a day.
-const LAGS: usize = 24;
 /// Configuration files hold signed integers.
 const SEED_MAX: u64 = i64::MAX as u64;
 
@@ -27,15 +25,15 @@ impl DemoPlan {
         &self,
         federation: FederationId,
     ) -> Result<(HouseholdFleet, OnlineEvaluator), SimulationError> {
-        let model = Model::load(shipped::ELECTRICITY_RNN, &LoadOptions::default())?;
+        let model = Model::load(shipped::LOAD_QUANTILES, &LoadOptions::default())?;
         let initial_model = InitialModel {
             graph: Digest(model.digest()),
-            onnx: shipped::ELECTRICITY_RNN.into(),
+            onnx: shipped::LOAD_QUANTILES.into(),
             weights: model.initial_weights().into(),
         };
         let series = SeriesConfig {
+            samples: SampleFormat::DayAhead,
             step_s: STEP_S,
-            lags: LAGS,
             history_steps: 4 * READINGS_A_ROUND,
             ..Default::default()
         };
@@ -54,7 +52,8 @@ impl DemoPlan {
         let households = nodes.iter().map(|node| Household::new(node.household.clone())).collect();
         let evaluation = HouseholdEvaluation::new(households, &series, READINGS_A_ROUND, self.seed());
         let initial = Arc::clone(&initial_model.weights);
-        let evaluator = OnlineEvaluator::new(model, Loss::Mse, nodes.len(), initial, Box::new(evaluation));
+        let evaluator =
+            OnlineEvaluator::new(model, Loss::Pinball, nodes.len(), initial, Box::new(evaluation));
         let fleet = HouseholdFleet {
             rules: self.rules(federation)?,
             strategy: self.strategy,
@@ -62,6 +61,7 @@ impl DemoPlan {
             nodes,
             series,
             readings_a_round: READINGS_A_ROUND,
+            forecasts: true,
         };
         Ok((fleet, evaluator))
     }

@@ -1,7 +1,7 @@
 //! The plan of a demo: settings that have been checked against each other.
 
 use evenhand_fairness::Estimator;
-use evenhand_federation::{AdmissionConfig, FederationConfig, Policy, Rules};
+use evenhand_federation::{AdmissionConfig, FederationConfig, Policy, Rules, TrainingConfig};
 use evenhand_link::{Broker, BrokerError};
 use evenhand_protocol::identity::FederationId;
 
@@ -13,10 +13,8 @@ use crate::sim::{SimulatedNode, SimulationError, simulated_federation};
 const NODES_MAX: usize = 100_000;
 /// ζ of the noisiest meter.
 const ZETA_MAX: f64 = 0.9;
-/// η.
-const LEARNING_RATE: f64 = 0.05;
-/// Readings of a round: one day.
-pub(super) const READINGS_A_ROUND: usize = 48;
+/// Readings of a round: two days, as many as the first rows of a day-ahead forecast need.
+pub(super) const READINGS_A_ROUND: usize = 96;
 /// Up to so many nodes contributions are enumerated; beyond, they are estimated.
 const EXACT_NODES_MAX: usize = 12;
 
@@ -139,9 +137,7 @@ impl DemoPlan {
         if config.policy == Policy::Continuous {
             federation.admission = AdmissionConfig::default();
         }
-        federation.training.learning_rate = LEARNING_RATE;
-        federation.training.samples_max = READINGS_A_ROUND as u32;
-        federation.training.codec = config.codec;
+        federation.training = TrainingConfig { codec: config.codec, ..Default::default() };
         federation.contribution.estimator =
             if nodes <= EXACT_NODES_MAX { Estimator::Exact } else { Estimator::Permutation };
         federation.exploring.window = window as u32;

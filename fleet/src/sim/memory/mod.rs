@@ -83,7 +83,8 @@ pub fn simulate(
         None => {
             let ended = if events.is_over() { RunEnd::Complete } else { RunEnd::Interrupted };
             let training = events.nodes.iter().map(|node| node.node.training().as_secs_f64()).sum();
-            Ok(RunResult { ended, cost: RunCost { seconds_training: training, ..events.cost } })
+            let skills = events.nodes.iter().map(MemoryNode::skill).collect();
+            Ok(RunResult { ended, cost: RunCost { seconds_training: training, ..events.cost }, skills })
         }
     }
 }

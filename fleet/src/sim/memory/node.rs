@@ -78,6 +78,12 @@ impl MemoryNode {
         sent
     }
 
+    /// The skill of its day-ahead forecasts.
+    pub(super) fn skill(&self) -> Option<f64> {
+        let [_, all] = self.node.node().window().day_ahead()?.forecaster().skill().overall();
+        all.skill()
+    }
+
     fn withholds(&self, message: &Message, exploiting: u32) -> bool {
         match message {
             Message::Answer(Answer::Update(update)) => {

@@ -1,8 +1,8 @@
-//! The next clean readings of simulated households.
+//! The next clean readings of simulated households, as rows of day-ahead forecasts.
 
 use evenhand_models::{Batch, Targets};
 use evenhand_node::source::household::Household;
-use evenhand_node::window::{SeriesConfig, SeriesWindow};
+use evenhand_node::window::{DayAheadWindow, SeriesConfig};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 use rayon::prelude::*;
@@ -21,7 +21,7 @@ pub struct HouseholdEvaluation {
 
 struct EvaluatedHousehold {
     household: Household,
-    series: SeriesWindow,
+    window: DayAheadWindow,
     /// Number of its next reading.
     next: u64,
 }
@@ -34,8 +34,11 @@ impl HouseholdEvaluation {
         readings_a_round: usize,
         seed: u64,
     ) -> Self {
-        let evaluated =
-            |household| EvaluatedHousehold { household, series: SeriesWindow::new(series.clone()), next: 0 };
+        let evaluated = |household| EvaluatedHousehold {
+            household,
+            window: DayAheadWindow::new(series.clone()),
+            next: 0,
+        };
         Self {
             households: households.into_iter().map(evaluated).collect(),
             readings_a_round,
@@ -52,37 +55,28 @@ impl EvaluationSource for HouseholdEvaluation {
         let ahead = parts.into_iter().reduce(HouseholdBatch::unite)?;
         let batch =
             Batch { inputs: ahead.inputs, shape: ahead.shape, targets: Targets::Values(ahead.targets) };
-        Some(EvaluationBatch { batch, scales: ahead.scales }.thinned(SAMPLES_MAX, &mut self.rng))
+        Some(EvaluationBatch { batch, scales: Vec::new() }.thinned(SAMPLES_MAX, &mut self.rng))
     }
 }
 
 impl EvaluatedHousehold {
     fn next_batch(&mut self, count: usize) -> Option<HouseholdBatch> {
         for index in self.next..self.next + count as u64 {
-            self.series.add(self.household.clean(index));
+            self.window.add(self.household.clean(index));
         }
         self.next += count as u64;
-        let taken = self.series.batch(count)?;
-        self.series.mark_used(taken.upto);
+        let taken = self.window.fresh_rows(count)?;
+        self.window.mark_measured(taken.upto);
         let Targets::Values(targets) = taken.batch.targets else { return None };
-        let normaliser = self.series.normaliser();
-        let scale = (normaliser.mean(), normaliser.deviation());
-        Some(HouseholdBatch {
-            inputs: taken.batch.inputs,
-            shape: taken.batch.shape,
-            scales: vec![scale; targets.len()],
-            targets,
-        })
+        Some(HouseholdBatch { inputs: taken.batch.inputs, shape: taken.batch.shape, targets })
     }
 }
 
-/// The next samples of some households, each with its normalisation.
+/// The next rows of some households.
 struct HouseholdBatch {
     inputs: Vec<f32>,
     shape: Vec<usize>,
     targets: Vec<f32>,
-    /// Mean and deviation of the household that a sample comes from.
-    scales: Vec<(f64, f64)>,
 }
 
 impl HouseholdBatch {
@@ -91,7 +85,6 @@ impl HouseholdBatch {
         self.shape[0] += more.shape[0];
         self.inputs.extend(more.inputs);
         self.targets.extend(more.targets);
-        self.scales.extend(more.scales);
         self
     }
 }

@@ -39,7 +39,7 @@ impl OnlineScore {
 pub struct EvaluationBatch {
     /// The samples.
     pub batch: Batch,
-    /// By sample: mean and deviation that bring a normalised value back; empty for classes.
+    /// By sample: mean and deviation that bring a normalised value back; empty for classes and for corrections of quantiles.
     pub scales: Vec<(f64, f64)>,
 }
 
@@ -130,7 +130,11 @@ impl EvaluationBatch {
             inputs: chosen.iter().flat_map(|at| &inputs[at * length..][..length]).copied().collect(),
             shape,
             targets: match targets {
-                Targets::Values(values) => Targets::Values(of(&chosen, &values)),
+                Targets::Values(values) => {
+                    let width = values.len() / samples;
+                    let rows = chosen.iter().flat_map(|at| &values[at * width..][..width]);
+                    Targets::Values(rows.copied().collect())
+                }
                 Targets::Classes(classes) => Targets::Classes(of(&chosen, &classes)),
                 Targets::Chosen { columns, values } => {
                     Targets::Chosen { columns: of(&chosen, &columns), values: of(&chosen, &values) }
@@ -148,7 +152,7 @@ impl EvaluationBatch {
         loss: Loss,
         weights: &[f32],
     ) -> Result<OnlineScore, ModelError> {
-        let Targets::Values(targets) = &self.batch.targets else {
+        let (Targets::Values(targets), false) = (&self.batch.targets, self.scales.is_empty()) else {
             let found = trainer.evaluate(weights, &self.batch, loss)?;
             let accuracy = found.accuracy.map_or(f64::NAN, f64::from);
             return Ok(OnlineScore { loss: found.loss.into(), accuracy, ..OnlineScore::UNKNOWN });

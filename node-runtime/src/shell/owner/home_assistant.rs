@@ -86,6 +86,8 @@ impl DiscoveredDevice<'_> {
                 forecast(json!({ "device_class": "timestamp" })),
             ),
             ("mean_absolute_error", "Forecast error", "mdi:plus-minus", reading(precision)),
+            ("skill_percent", "Skill of the forecast", "mdi:trophy-outline", percent(1)),
+            ("coverage_percent", "Readings within the forecast's range", "mdi:target", percent(0)),
             ("standing", "Standing", "mdi:scale-balance", number(4)),
             ("chance_percent", "Chance to be drawn", "mdi:dice-multiple", percent(1)),
             ("staleness", "Rounds since the last model", "mdi:timer-sand", number(0)),

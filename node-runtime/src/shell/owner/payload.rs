@@ -14,8 +14,8 @@ pub(super) fn state(status: &StatusSnapshot) -> Value {
     let overall = status.day_ahead.as_ref().and_then(|day_ahead| day_ahead.overall.as_ref());
     json!({
         "mean_absolute_error": status.mean_absolute_error,
-        "skill": overall.and_then(|overall| overall.skill),
-        "coverage": overall.and_then(|overall| overall.coverage),
+        "skill_percent": overall.and_then(|overall| overall.skill).map(|skill| skill * 100.0),
+        "coverage_percent": overall.and_then(|overall| overall.coverage).map(|coverage| coverage * 100.0),
         "round": status.round,
         "standing": account.map(|account| account.standing),
         "chance_percent": account.map(|account| account.sampling_probability * 100.0),

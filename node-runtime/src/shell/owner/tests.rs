@@ -33,7 +33,7 @@ fn discovery_describes_the_device_and_its_sensors() {
     assert_eq!(device["state_topic"], "evenhand/owner/town/m.1/state");
     assert_eq!(device["availability_topic"], "evenhand/owner/town/m.1/availability");
     let sensors = device["cmps"].as_object().unwrap();
-    assert_eq!(sensors.len(), 7);
+    assert_eq!(sensors.len(), 9);
     for (key, sensor) in sensors {
         assert_eq!(sensor["p"], "sensor", "{key}");
         assert_eq!(sensor["unique_id"], format!("evenhand_town_m_1_{key}"));
@@ -57,8 +57,10 @@ fn discovery_describes_the_device_and_its_sensors() {
     );
     assert_eq!(sensors["forecast_for"]["device_class"], "timestamp");
     assert!(sensors["forecast_for"]["state_class"].is_null(), "a timestamp is no measurement");
-    assert_eq!(sensors["chance_percent"]["unit_of_measurement"], "%");
-    for key in ["standing", "chance_percent", "staleness", "round"] {
+    for key in ["chance_percent", "skill_percent", "coverage_percent"] {
+        assert_eq!(sensors[key]["unit_of_measurement"], "%", "{key}");
+    }
+    for key in ["standing", "chance_percent", "skill_percent", "coverage_percent", "staleness", "round"] {
         assert_eq!(sensors[key]["entity_category"], "diagnostic", "{key}");
     }
 }
