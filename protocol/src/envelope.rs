@@ -6,7 +6,7 @@ use crate::limits::MessageLimits;
 use crate::message::{Answer, Birth, Life, Message, MissingChunks, Order, Status};
 
 /// The protocol version of this program; it changes when the messages do.
-pub const VERSION: u16 = 2;
+pub const VERSION: u16 = 3;
 
 /// The reason why bytes cannot be decoded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -264,8 +264,26 @@ pub struct Measured {
     pub round: u32,
     /// Samples in the batch.
     pub samples: u32,
+    /// Skill of its forecasts for the owner over four weeks; none before they can be judged.
+    pub skill: Option<SkillPermille>,
     /// The gradient, or its sketch.
     pub vector: Bf16,
+}
+
+/// The skill of forecasts, 1 − MAE / MAE of the best naive one, in thousandths: no more than is shown leaves a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SkillPermille(pub i16);
+
+impl SkillPermille {
+    /// A skill rounded; one below −1 counts as −1.
+    pub fn of(skill: f64) -> Self {
+        Self((skill.clamp(-1.0, 1.0) * 1000.0).round() as i16)
+    }
+
+    /// The skill, between −1 and 1 whatever was sent.
+    pub fn skill(self) -> f64 {
+        f64::from(self.0.clamp(-1000, 1000)) / 1000.0
+    }
 }
 
 /// Why a node does not take part in a round.

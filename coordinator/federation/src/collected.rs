@@ -160,7 +160,7 @@ impl CollectedRound {
 fn measurement(answer: MeasureAnswer) -> (Option<AcceptedMeasurement>, MeasureResponse) {
     match answer {
         MeasureAnswer::Arrived(accepted) => {
-            let response = MeasureResponse::Measured { samples: accepted.samples() };
+            let response = MeasureResponse::Measured { samples: accepted.samples(), skill: accepted.skill() };
             (Some(accepted), response)
         }
         MeasureAnswer::Absent(absence) => (None, absence.into()),

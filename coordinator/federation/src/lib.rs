@@ -60,7 +60,7 @@
 //!             }
 //!             OrderPayload::Measure(request) => {
 //!                 let vector = Bf16::encode(&[1.0, 0.5]);
-//!                 Answer::Measured(Measured { round: request.round, samples: 1, vector })
+//!                 Answer::Measured(Measured { round: request.round, samples: 1, skill: None, vector })
 //!             }
 //!             _ => continue,
 //!         };

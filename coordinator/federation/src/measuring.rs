@@ -1,7 +1,7 @@
 //! The measurements of one round: whom to ask for a reference gradient, and what has come in.
 
 use evenhand_protocol::codec::{Bf16, CodecError};
-use evenhand_protocol::message::{Declined, LossKind, MeasureRequest, Measured, Refusal};
+use evenhand_protocol::message::{Declined, LossKind, MeasureRequest, Measured, Refusal, SkillPermille};
 use evenhand_protocol::reference::sketch_dimension;
 use serde::{Deserialize, Serialize};
 
@@ -38,6 +38,7 @@ impl MeasureDraw {
 pub struct AcceptedMeasurement {
     vector: Vec<f32>,
     samples: u32,
+    skill: Option<SkillPermille>,
 }
 
 impl AcceptedMeasurement {
@@ -54,7 +55,7 @@ impl AcceptedMeasurement {
         if vector.iter().any(|value| !value.is_finite()) {
             return Err(Refusal::NotFinite);
         }
-        Ok(Self { vector, samples: measured.samples })
+        Ok(Self { vector, samples: measured.samples, skill: measured.skill })
     }
 
     /// The gradient, or its sketch.
@@ -67,9 +68,15 @@ impl AcceptedMeasurement {
         self.samples
     }
 
+    /// Skill of the node's forecasts, as it says.
+    pub fn skill(&self) -> Option<SkillPermille> {
+        self.skill
+    }
+
     /// The message as received: nothing is lost by encoding it again.
     pub(crate) fn to_message(&self, round: u32) -> Measured {
-        Measured { round, samples: self.samples, vector: Bf16::encode(&self.vector) }
+        let vector = Bf16::encode(&self.vector);
+        Measured { round, samples: self.samples, skill: self.skill, vector }
     }
 }
 
@@ -82,6 +89,8 @@ pub enum MeasureResponse {
     Measured {
         /// Samples behind it.
         samples: u32,
+        /// Skill of its forecasts, as it says.
+        skill: Option<SkillPermille>,
     },
     /// It sent one of its earlier answers again, which counts as nothing.
     Repeated,

@@ -1,8 +1,8 @@
 //! A run as its round log shows it, without anything measured elsewhere.
 
-use evenhand_federation::{ClosedRound, NodeResponse, NodeRound};
+use evenhand_federation::{ClosedRound, MeasureResponse, NodeResponse, NodeRound};
 
-use crate::source::{LossSeries, NodeAnnotation, ReportSource};
+use crate::source::{LossSeries, NodeAnnotation, NodeColumn, ReportSource};
 
 impl ReportSource {
     /// Nodes ordered by how far their standing falls short of the best, from 0 to 1; losses as nodes report them.
@@ -11,7 +11,7 @@ impl ReportSource {
             node_noun: "nodes".into(),
             annotation: shortfall(rounds),
             losses: reported_losses(rounds),
-            columns: Vec::new(),
+            columns: reported_skills(rounds).into_iter().collect(),
             tiles: Vec::new(),
             settings: Vec::new(),
             unfinished: (!complete).then(|| "Under way".into()),
@@ -55,6 +55,21 @@ fn reported_losses(rounds: &[ClosedRound]) -> LossSeries {
         comparable: false,
         values: rounds.iter().map(after).collect(),
     }
+}
+
+/// The skill each node said last; none if no node did.
+fn reported_skills(rounds: &[ClosedRound]) -> Option<NodeColumn> {
+    let mut skills = vec![None; rounds.last().map_or(0, |last| last.nodes.len())];
+    for (skill, node) in rounds.iter().flat_map(|round| round.nodes.iter().enumerate()) {
+        if let MeasureResponse::Measured { skill: Some(said), .. } = node.measured {
+            skills[skill] = Some(said.skill());
+        }
+    }
+    let cell = |skill: &Option<f64>| skill.map_or("–".into(), |skill| format!("{:.1} %", 100.0 * skill));
+    skills
+        .iter()
+        .any(Option::is_some)
+        .then(|| NodeColumn { name: "skill".into(), cells: skills.iter().map(cell).collect() })
 }
 
 fn reported(node: &NodeRound) -> Option<f64> {

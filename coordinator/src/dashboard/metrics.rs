@@ -49,6 +49,8 @@ pub(super) fn text(view: &FederationView, subscribers: usize) -> String {
     let drift = overview.drift.as_ref().and_then(|drift| drift.p_value);
     metrics.optional_gauge("drift_p_value", "p of the last drift test.", drift);
     metrics.optional_gauge("loss", "Mean loss of the model on the last round's batches.", overview.loss);
+    let skill = overview.skill.map(|skill| skill.median);
+    metrics.optional_gauge("skill", "Median skill of the nodes' forecasts over four weeks.", skill);
     metrics.single("temperature", Gauge, "The equalizing coefficient beta.", overview.draws.temperature);
     metrics.family("responses_total", Counter, "Nodes asked, by response.");
     let responses = overview.responses;
@@ -89,6 +91,15 @@ fn of_nodes(metrics: &mut MetricsText, nodes: &[&NodeRow]) {
         ("node_staleness_rounds", Gauge, "Rounds since it received the model.", |n| f64::from(n.staleness)),
         ("node_draws_total", Counter, "How often it received the model.", |n| f64::from(n.drawn)),
     ];
+    let skilled: Vec<(&NodeRow, f64)> = nodes.iter().filter_map(|node| Some((*node, node.skill?))).collect();
+    metrics.family(
+        "node_skill",
+        Gauge,
+        "Skill of its forecasts over four weeks: 1 - MAE / MAE of the best naive one.",
+    );
+    for (node, skill) in skilled {
+        metrics.sample("node_skill", &[("node", &node.id)], skill);
+    }
     for (name, kind, help, value) in families {
         metrics.family(name, kind, help);
         for node in nodes {

@@ -43,7 +43,7 @@ use evenhand_federation::{Federation, RestoreError, Rules, SavedFederation};
 pub const FILE: &str = "federation.redb";
 
 /// The version of the tables; it changes when an older program would misread them.
-const FORMAT: u16 = 3;
+const FORMAT: u16 = 4;
 
 const FEDERATION: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("federation");
 const ROUNDS: TableDefinition<'_, u32, &[u8]> = TableDefinition::new("rounds");

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::names;
 use super::thinned::{AxisStep, MergeLater, RoundAxis, RoundSpan, ThinnedSeries};
-use evenhand_federation::{NodeResponse, NodeRound};
+use evenhand_federation::{MeasureResponse, NodeResponse, NodeRound};
 
 /// A node in the table of all nodes.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -37,6 +37,8 @@ pub struct NodeRow {
     pub staleness_mean: f64,
     /// Loss of the model on its batch, when it last sent an update.
     pub loss: Option<f64>,
+    /// Skill of its forecasts for its owner over four weeks, as it last said.
+    pub skill: Option<f64>,
     /// The reason for which it was asked in the last round, or not.
     pub why: String,
     /// Its response then.
@@ -197,6 +199,7 @@ impl NodeHistory {
             staleness: 0,
             staleness_mean: 0.0,
             loss: None,
+            skill: None,
             why: String::new(),
             response: String::new(),
             refused: 0,
@@ -241,6 +244,9 @@ impl NodeHistory {
         row.staleness = node.staleness;
         row.staleness_mean = self.staleness_sum as f64 / f64::from(self.rounds);
         row.loss = loss(node).or(row.loss);
+        if let MeasureResponse::Measured { skill: Some(skill), .. } = node.measured {
+            row.skill = Some(skill.skill());
+        }
         row.why = node.why.name().into();
         row.response = names::response_name(node.response);
         row.refused = self.refusals.values().sum();

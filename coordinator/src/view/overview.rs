@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use evenhand_protocol::identity::{Digest, FederationId};
-use evenhand_protocol::message::{Phase, Refusal, Why};
+use evenhand_protocol::message::{Phase, Refusal, SkillPermille, Why};
 use serde::Serialize;
 
 use super::names;
 use super::node::ResponseCounts;
 use super::round::RoundPoint;
 use evenhand_fairness::SamplerKind;
-use evenhand_federation::{ClosedRound, Federation, NodeRound, Policy, Rules, StopRuleKind};
+use evenhand_federation::{ClosedRound, Federation, MeasureResponse, NodeRound, Policy, Rules, StopRuleKind};
 
 /// Changes of phase in the history.
 const CHANGES_MAX: usize = 64;
@@ -55,6 +55,8 @@ pub struct Overview {
     pub loss: Option<f64>,
     /// Rounds since nodes received the model.
     pub staleness: StalenessView,
+    /// Skill of the nodes' forecasts for their owners; none before a node said its own.
+    pub skill: Option<SkillView>,
     /// Responses of asked nodes, over all rounds.
     pub responses: ResponseCounts,
     /// Messages refused, by reason, over all rounds.
@@ -154,6 +156,38 @@ pub struct StalenessView {
     pub max: u32,
 }
 
+/// Skill of the nodes' forecasts, of those that said it in the last round in which any did.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct SkillView {
+    /// Nodes that said it.
+    pub nodes: usize,
+    /// Median over them.
+    pub median: f64,
+    /// Of these, nodes that are better off than with the best naive forecast.
+    pub ahead: usize,
+}
+
+impl SkillView {
+    fn of(nodes: &[NodeRound]) -> Option<Self> {
+        let mut skills: Vec<f64> = nodes
+            .iter()
+            .filter_map(|node| match node.measured {
+                MeasureResponse::Measured { skill, .. } => skill.map(SkillPermille::skill),
+                _ => None,
+            })
+            .collect();
+        skills.sort_by(f64::total_cmp);
+        let ahead = skills.iter().filter(|skill| **skill > 0.0).count();
+        let middle = skills.len() / 2;
+        let median = match skills.len() {
+            0 => return None,
+            even if even % 2 == 0 => (skills[middle - 1] + skills[middle]) / 2.0,
+            _ => skills[middle],
+        };
+        Some(Self { nodes: skills.len(), median, ahead })
+    }
+}
+
 /// Payload bytes of the coordinator's link.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct TrafficView {
@@ -225,6 +259,7 @@ impl Overview {
             changes: Vec::new(),
             loss: None,
             staleness: StalenessView::default(),
+            skill: None,
             responses: ResponseCounts::default(),
             refusals: BTreeMap::new(),
             traffic: TrafficView::default(),
@@ -269,6 +304,7 @@ impl Overview {
         self.draws.temperature = record.temperature;
         self.loss = record.loss.or(self.loss);
         self.staleness = StalenessView { mean: point.staleness_mean, max: point.staleness_max };
+        self.skill = SkillView::of(&record.nodes).or(self.skill);
         for node in &record.nodes {
             self.responses.count(node.response);
         }

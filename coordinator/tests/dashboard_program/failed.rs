@@ -33,7 +33,7 @@ fn given_up() -> ScriptedFederation {
         let round = world.federation().round();
         for (name, value) in [("a", 1.0), ("b", 2.0)] {
             let vector = Bf16::encode(&[value, 1.0, number as f32, 3.0]);
-            world.answers(name, Answer::Measured(Measured { round, samples: 5, vector }));
+            world.answers(name, Answer::Measured(Measured { round, samples: 5, skill: None, vector }));
         }
         let drawn: Vec<String> = world.asked(round).into_iter().map(str::to_owned).collect();
         for name in drawn {

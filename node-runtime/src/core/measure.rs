@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use evenhand_protocol::codec::Bf16;
-use evenhand_protocol::message::{Answer, Declined, MeasureRequest, Measured, UpdateKind};
+use evenhand_protocol::message::{Answer, Declined, MeasureRequest, Measured, SkillPermille, UpdateKind};
 use evenhand_protocol::reference::{reference_weights, sketch};
 use evenhand_protocol::tick::Tick;
 use serde::{Deserialize, Serialize};
@@ -137,7 +137,8 @@ impl Node {
         self.window.mark_measured(running.upto);
         let MeasureKey { round, seed } = running.key;
         let vector = Bf16::encode(&sketch(&gradient, seed, running.dimension));
-        let answer = Answer::Measured(Measured { round, samples: running.samples as u32, vector });
+        let (samples, skill) = (running.samples as u32, self.window.skill().map(SkillPermille::of));
+        let answer = Answer::Measured(Measured { round, samples, skill, vector });
         self.conclude_measure(running.key, answer, effects);
     }
 

@@ -71,6 +71,14 @@ pub enum DataWindow {
 }
 
 impl DataWindow {
+    /// Skill of its day-ahead forecasts over the last four weeks.
+    pub fn skill(&self) -> Option<f64> {
+        match self {
+            DataWindow::DayAhead(window) => window.forecaster().skill().overall()[0].skill(),
+            DataWindow::Series(_) | DataWindow::Rows(_) => None,
+        }
+    }
+
     /// Adds steps from before those in memory; the number of measured ones, 0 but for a day-ahead window.
     pub fn prepend(&mut self, readings: &[Reading], quantity: MeterQuantity) -> usize {
         match self {

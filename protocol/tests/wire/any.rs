@@ -5,7 +5,7 @@ use evenhand_protocol::codec::{Bf16, CodecKind, EncodedUpdate, ErrorFeedback, en
 use evenhand_protocol::identity::{Digest, FederationId};
 use evenhand_protocol::message::{
     Account, Answer, Birth, Declined, Life, LossKind, Manifest, MeasureRequest, Measured, Message,
-    MissingChunks, Order, Phase, Refusal, Status, Train, Update, UpdateKind, Why,
+    MissingChunks, Order, Phase, Refusal, SkillPermille, Status, Train, Update, UpdateKind, Why,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -129,7 +129,12 @@ fn answer() -> impl Strategy<Value = Message> {
         },
     );
     let measured = (any::<(u32, u32)>(), vec(any::<f32>(), 0..300)).prop_map(|((round, samples), values)| {
-        Answer::Measured(Measured { round, samples, vector: Bf16::encode(&values) })
+        Answer::Measured(Measured {
+            round,
+            samples,
+            skill: values.first().map(|skill| SkillPermille::of(f64::from(*skill))),
+            vector: Bf16::encode(&values),
+        })
     });
     prop_oneof![
         update,

@@ -5,7 +5,7 @@ use evenhand_protocol::codec::{Bf16, CodecKind, ErrorFeedback, encode};
 use evenhand_protocol::identity::{Digest, FederationId};
 use evenhand_protocol::message::{
     Account, Answer, Birth, Declined, Life, LossKind, Manifest, MeasureRequest, Measured, Message,
-    MissingChunks, Order, Phase, Refusal, Status, Train, Update, UpdateKind, Why,
+    MissingChunks, Order, Phase, Refusal, SkillPermille, Status, Train, Update, UpdateKind, Why,
 };
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
@@ -92,6 +92,7 @@ pub(crate) fn messages() -> Vec<(&'static str, Message)> {
             Message::Answer(Answer::Measured(Measured {
                 round: 7,
                 samples: 96,
+                skill: Some(SkillPermille::of(0.125)),
                 vector: Bf16::encode(&vector(40)),
             })),
         ),

@@ -25,7 +25,7 @@ fn gradient(round: u32, node: u8, noise: f32) -> Vec<f32> {
 }
 
 fn measured(round: u32, values: &[f32]) -> Answer {
-    Answer::Measured(Measured { round, samples: 5, vector: Bf16::encode(values) })
+    Answer::Measured(Measured { round, samples: 5, skill: None, vector: Bf16::encode(values) })
 }
 
 /// One round in which the named nodes answer everything they are asked for.
@@ -57,7 +57,9 @@ fn everybody_is_measured_and_only_the_drawn_receive_the_model() {
     let last = &world.last().round;
     assert_eq!(last.phase, Phase::Running);
     assert_eq!(last.nodes.iter().filter(|node| node.why == Why::Drawn).count(), 1);
-    assert!(last.nodes.iter().all(|node| node.measured == MeasureResponse::Measured { samples: 5 }));
+    assert!(
+        last.nodes.iter().all(|node| node.measured == MeasureResponse::Measured { samples: 5, skill: None })
+    );
     let standings: Vec<f64> = last.nodes.iter().map(|node| node.standing).collect();
     assert!(standings.is_sorted_by(|a, b| a > b), "{standings:?}");
     // k = 1 of 3 nodes: three times the wait under equal odds is 9 rounds.
@@ -231,7 +233,7 @@ fn a_node_that_was_said_to_be_dead_is_back_when_it_answers() {
     assert!(world.refusals.is_empty(), "{:?}", world.refusals);
     round(&mut world, &[("a", 0.5), ("b", 0.5)]);
     round(&mut world, &[("a", 0.5), ("b", 0.5), ("c", 0.5)]);
-    assert_eq!(world.last().round.nodes[2].measured, MeasureResponse::Measured { samples: 5 });
+    assert_eq!(world.last().round.nodes[2].measured, MeasureResponse::Measured { samples: 5, skill: None });
 }
 
 #[test]

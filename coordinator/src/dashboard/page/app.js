@@ -1,6 +1,6 @@
 // The page: subscribes to events, fetches changes, and draws the visible part.
 
-import { byId, bytes, capital, count, fixed, html, number, say } from './dom.js';
+import { byId, bytes, capital, count, fixed, html, number, percent, say } from './dom.js';
 import { Heat } from './heat.js';
 import { NodeView, tile } from './node.js';
 import { Operator } from './operator.js';
@@ -59,7 +59,7 @@ function steps({ phase, policy, rounds, changes }) {
 }
 
 function tiles(overview) {
-  const { nodes, open, stop_rule: rule, staleness, traffic, refusals, responses } = overview;
+  const { nodes, open, stop_rule: rule, staleness, skill, traffic, refusals, responses } = overview;
   const refused = Object.values(refusals).reduce((sum, value) => sum + value, 0);
   const lost = responses.disconnected + responses.missed;
   byId('tiles').replaceChildren(
@@ -70,6 +70,7 @@ function tiles(overview) {
       ? tile('Stop rule p', fixed(rule.p_value, 3), `ends exploring at ${rule.threshold}`)
       : tile('Settled standings, p', fixed(rule.p_value, 3), `settled at ${rule.threshold}; nothing waits for it`),
     tile('Staleness', `${fixed(staleness.mean, 1)} rounds`, `mean; the longest ${count(staleness.max)}`),
+    skill === null ? tile('Skill', '–', 'no forecasts judged yet') : tile('Skill', percent(skill.median), `median; ${count(skill.ahead)} of ${count(skill.nodes)} ahead of the best naive forecast`),
     tile('Traffic', bytes(traffic.bytes_up + traffic.bytes_down), `${bytes(traffic.bytes_up)} to nodes, ${bytes(traffic.bytes_down)} back`),
     tile('Refused', count(refused), lost > 0 ? `messages; ${count(lost)} responses never came` : 'messages', refused > 0),
   );

@@ -40,6 +40,9 @@ export function number(value, digits = 4) {
 export const fixed = (value, decimals) =>
   value === null || value === undefined ? '–' : minus(value.toFixed(decimals));
 
+export const percent = (share) =>
+  share === null || share === undefined ? '–' : `${minus((100 * share).toFixed(1))} %`;
+
 export function bytes(value) {
   const units = ['B', 'kB', 'MB', 'GB', 'TB'];
   let unit = 0;

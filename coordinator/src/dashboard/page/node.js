@@ -1,7 +1,7 @@
 // One node's own page.
 
 import { HEIGHT, Z95, overRounds, roundsTable, tally } from './charts.js';
-import { capital, count, fixed, html, number, plain, svg, table } from './dom.js';
+import { capital, count, fixed, html, number, percent, plain, svg, table } from './dom.js';
 import { Figure, Frame, extent, inspectable } from './plot.js';
 import { stateMark } from './table.js';
 
@@ -57,6 +57,7 @@ export class NodeView {
       tile('Received the model', `${count(node.drawn)} ×`, node.last_drawn === null ? 'never yet' : `last in round ${count(node.last_drawn)}`),
       tile('Staleness', `${count(node.staleness)} rounds`, `mean ${fixed(node.staleness_mean, 2)}, longest ${count(node.staleness_max)}`),
       tile('Last loss', number(node.loss), node.online_loss === null ? 'own forecasts not reported' : `own forecasts ${number(node.online_loss)}`),
+      tile('Skill', percent(node.skill), 'of its forecasts over four weeks, against the best naive one'),
       tile('Last update', node.samples === null ? '–' : `${count(node.samples)} samples`, `norm ${number(node.norm)}; ${count(refused)} messages refused`, refused > 0),
     );
 

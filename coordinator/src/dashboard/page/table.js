@@ -1,6 +1,6 @@
 // The table of all nodes: sorted, searched, a page at a time.
 
-import { count, fixed, html, number, plain, say } from './dom.js';
+import { count, fixed, html, number, percent, plain, say } from './dom.js';
 
 const PAGE = 25;
 
@@ -21,6 +21,7 @@ const COLUMNS = [
   { key: 'staleness', name: 'waits', of: (n) => n.staleness, shown: (n) => count(n.staleness), down: true },
   { key: 'mean', name: 'mean wait', of: (n) => n.staleness_mean, shown: (n) => fixed(n.staleness_mean, 2), down: true },
   { key: 'loss', name: 'last loss', of: (n) => n.loss ?? -Infinity, shown: (n) => number(n.loss), down: true },
+  { key: 'skill', name: 'skill', of: (n) => n.skill ?? -Infinity, shown: (n) => percent(n.skill), down: true },
   { key: 'response', name: 'last round', of: (n) => n.response, shown: (n) => (n.response === 'not-asked' ? plain(n.why) : plain(n.response)), left: true },
   { key: 'refused', name: 'refused', of: (n) => n.refused, shown: (n) => count(n.refused), down: true },
 ];

@@ -36,10 +36,19 @@ impl Network {
         self.with_trainer(personal, |trainer| Ok(trainer.forward(weights, inputs, &shape)?.0))
     }
 
-    /// Loss and gradient.
+    /// Pinball loss and its gradient.
     pub(super) fn gradient(&self, weights: &[f32], rows: LeadRows) -> Result<Gradient, ModelError> {
+        self.gradient_of(weights, rows, Loss::Pinball)
+    }
+
+    /// The reference gradient of rows, as a node measures it.
+    pub(super) fn reference_gradient(&self, weights: &[f32], rows: LeadRows) -> Result<Gradient, ModelError> {
+        self.gradient_of(weights, rows.for_reference(), Loss::Mse)
+    }
+
+    fn gradient_of(&self, weights: &[f32], rows: LeadRows, loss: Loss) -> Result<Gradient, ModelError> {
         let batch = batch(rows);
-        self.with_trainer(&self.initial_personal, |trainer| trainer.gradient(weights, &batch, Loss::Pinball))
+        self.with_trainer(&self.initial_personal, |trainer| trainer.gradient(weights, &batch, loss))
     }
 
     /// θ_old − θ_new after local steps, and the loss of the last one.

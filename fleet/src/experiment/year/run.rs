@@ -201,9 +201,9 @@ fn measure(
     }
     let samples = rows.len() as u32;
     let weights = reference_weights(&network.initial, request.seed);
-    let gradient = network.gradient(&weights, rows)?.gradient;
+    let gradient = network.reference_gradient(&weights, rows)?.gradient;
     let vector = Bf16::encode(&sketch(&gradient, request.seed, request.dimension as usize));
-    Ok(Some(Answer::Measured(Measured { round: request.round, samples, vector })))
+    Ok(Some(Answer::Measured(Measured { round: request.round, samples, skill: None, vector })))
 }
 
 /// The answer to an order to train.

@@ -103,7 +103,12 @@ pub fn reference_answer(node: &NodeId, request: &MeasureRequest) -> Answer {
     let mut rng = ChaCha8Rng::seed_from_u64(request.seed ^ u64::from(request.round) << 8 ^ u64::from(number));
     let noise = 0.5 + f32::from(number);
     let values: Vec<f32> = (0..DIM).map(|i| i as f32 + noise * rng.random_range(-1.0..1.0)).collect();
-    Answer::Measured(Measured { round: request.round, samples: 5, vector: Bf16::encode(&values) })
+    Answer::Measured(Measured {
+        round: request.round,
+        samples: 5,
+        skill: None,
+        vector: Bf16::encode(&values),
+    })
 }
 
 /// Coordinator, disk and wire. The process can be killed between any two effects.
