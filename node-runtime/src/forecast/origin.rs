@@ -35,7 +35,11 @@ impl OriginState {
     pub(super) fn at(history: &LoadHistory, origin: i64) -> Option<Self> {
         let two_weeks = PROFILE_DAYS as i64 * history.day_steps();
         let mean = history.mean_load(origin, two_weeks, |load| load)?;
-        let scale = history.mean_load(origin, two_weeks, f32::abs)? + SCALE_MIN;
+        let magnitude = match history.is_negative() {
+            true => history.mean_load(origin, two_weeks, f32::abs)?,
+            false => mean,
+        };
+        let scale = magnitude + SCALE_MIN;
         let newest = (0..history.day_steps()).find_map(|back| history.load(origin - back));
         let last = newest.unwrap_or(mean);
         let recent_load = history.mean_load(origin, history.steps_of(HALF_HOUR_S), |load| load);
