@@ -61,7 +61,7 @@ fn a_newer_format_is_refused() {
     let error = Store::open(folder.path()).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the state has format 9, this program reads 3; use the program that wrote it"
+        "the state has format 9, this program reads 4; use the program that wrote it"
     );
     assert_eq!(error.exit(), Exit::Data);
 }
