@@ -22,7 +22,7 @@ async fn malformed_packets_are_reported_and_change_nothing() {
     let polling = tokio::spawn(async move { while plain.poll().await.is_ok() {} });
     let (_node, mut tasks) = linked(options(&broker, "node", &[TASK])).await;
     assert!(!connected(&mut tasks).await);
-    let newer = Transfer::new(vec![3, 0], 1000).unwrap();
+    let newer = Transfer::new(vec![envelope::VERSION as u8 + 1, 0], 1000).unwrap();
     let good = Transfer::new(envelope::encode(&numbered(1)), 1000).unwrap();
     let packets = [b"hello".to_vec(), Vec::new(), newer.chunk(0).unwrap(), good.chunk(0).unwrap()];
     for packet in packets {
@@ -37,7 +37,9 @@ async fn malformed_packets_are_reported_and_change_nothing() {
         }
     }
     assert_eq!(errors.len(), 2, "{errors:?}");
-    assert!(errors[1].contains("version 3") && errors[1].contains("speaks 2"), "{errors:?}");
+    let (theirs, ours) =
+        (format!("version {}", envelope::VERSION + 1), format!("speaks {}", envelope::VERSION));
+    assert!(errors[1].contains(&theirs) && errors[1].contains(&ours), "{errors:?}");
     polling.abort();
 }
 
