@@ -59,14 +59,14 @@ async fn a_coordinator_of_another_version() {
         round: 7,
     });
     let mut message = envelope::encode(&manifest);
-    message[0] = 3;
+    message[0] = envelope::VERSION as u8 + 1;
     let packet = Transfer::new(message, PAYLOAD_BYTES_MAX).unwrap().chunk(0).unwrap();
     publish(&broker, &topic::manifest(&coordinator.federation), &packet, 5);
     publish(&broker, &topic::node(&coordinator.federation, &coordinator.node, Channel::Task), b"rubbish", 5);
     coordinator.train(1, &coordinator.model.initial_weights(), true).await;
     assert_eq!(coordinator.update().await.round, 1, "its own coordinator is understood as before");
     let log = end(node);
-    assert_eq!(count(&log, "protocol version 3"), 1, "{log:?}");
+    assert_eq!(count(&log, &format!("protocol version {}", envelope::VERSION + 1)), 1, "{log:?}");
     assert_eq!(count(&log, "ignoring a malformed message"), 2, "the other version, and the rubbish: {log:?}");
 }
 
