@@ -2,6 +2,7 @@
 
 mod broker;
 mod error;
+mod holiday;
 mod log;
 mod member;
 mod metrics;
@@ -24,6 +25,7 @@ use serde::{Deserialize, Serialize};
 
 pub use broker::BrokerLinkConfig;
 pub use error::NodeConfigError;
+pub use holiday::HolidayDate;
 pub use member::MemberConfig;
 pub use metrics::MetricsConfig;
 pub use owner::OwnerConfig;
