@@ -3,6 +3,7 @@
 mod broker;
 mod error;
 mod history;
+mod holiday;
 mod log;
 mod member;
 mod metrics;
@@ -26,6 +27,7 @@ use serde::{Deserialize, Serialize};
 pub use broker::BrokerLinkConfig;
 pub use error::NodeConfigError;
 pub use history::HistoryConfig;
+pub use holiday::HolidayDate;
 pub use member::MemberConfig;
 pub use metrics::MetricsConfig;
 pub use owner::OwnerConfig;

@@ -106,6 +106,7 @@ fn wrong_values_are_one_sentence_with_the_remedy() {
         (format!("{MINIMAL}step_s = 7\n"), "divisor"),
         (format!("{MINIMAL}[window]\nlags = 0\n"), "at least one step"),
         (format!("{MINIMAL}[window]\nlags = 5000\n"), "raise it to lags + horizon = 5001"),
+        (format!("{MINIMAL}[window]\nholidays = [\"2026-02-30\"]\n"), "is no date; write it as"),
         (format!("{MINIMAL}[pace]\nspeed = 0.0\n"), "positive"),
         (format!("{MINIMAL}[broker]\nurl = \"http://h\"\n"), "mqtt://HOST:PORT"),
         (

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::section::{SectionCheck, section};
-use super::{NodeConfig, NodeConfigError};
+use super::{HolidayDate, NodeConfig, NodeConfigError};
 use crate::time_zone::LocalTimeZone;
 
 section! {
@@ -29,6 +29,8 @@ section! {
         /// Time zone of the household, for the time of day and the week: a name such as "Europe/London", or an offset such as
         /// "+01:00".
         pub time_zone: LocalTimeZone = LocalTimeZone::default(),
+        /// Holidays of the household, such as ["2026-12-25"]: days that count as weekend in a day-ahead forecast.
+        pub holidays: Vec<HolidayDate> = Vec::new(),
         /// "level": a reading is the value at the moment (kW). "counter": the total since installation (kWh); a step is then
         /// the growth an hour.
         pub quantity: MeterQuantity = MeterQuantity::Level,

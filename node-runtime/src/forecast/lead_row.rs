@@ -45,7 +45,7 @@ pub const INPUT_NAMES: [&str; 41] = [
     "cosine of the day",
     "sine of half the day",
     "cosine of half the day",
-    "weekend",
+    "weekend or holiday",
     "sine of the year",
     "cosine of the year",
     "logarithm of s",
@@ -62,8 +62,6 @@ pub const TARGET_MAX: f32 = 8.0;
 /// Loads in units of s lie within ± this before they are combined.
 const SCALED_MAX: f32 = 1e6;
 const YEAR_S: f64 = 365.2425 * DAY_S as f64;
-/// 1970-01-01 was a Thursday: three days after a Monday.
-const MONDAY_TO_EPOCH_DAYS: i64 = 3;
 
 /// Rows of inputs and targets for a training.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -132,8 +130,7 @@ pub(super) fn write_row(
     let local_s = local.local_ms(began_ms).div_euclid(1000);
     let day = local_s.rem_euclid(DAY_S) as f64 / DAY_S as f64 * TAU;
     let year = local_s as f64 / YEAR_S * TAU;
-    let weekday = (local_s.div_euclid(DAY_S) + MONDAY_TO_EPOCH_DAYS).rem_euclid(7);
-    let weekend = if weekday >= 5 { 1.0 } else { 0.0 };
+    let day_off = if local.is_day_off(local_s.div_euclid(DAY_S)) { 1.0 } else { 0.0 };
 
     let row: [f32; INPUTS] = [
         scaled(median),
@@ -169,7 +166,7 @@ pub(super) fn write_row(
         day.cos() as f32,
         (2.0 * day).sin() as f32,
         (2.0 * day).cos() as f32,
-        weekend,
+        day_off,
         year.sin() as f32,
         year.cos() as f32,
         state.scale.ln(),

@@ -2,18 +2,23 @@
 
 use serde::{Deserialize, Serialize};
 
+/// 1970-01-01 was a Thursday: three days after a Monday.
+const MONDAY_TO_EPOCH_DAYS: i64 = 3;
+
 /// Local time as spans of constant offset from UTC: a time zone between two dates.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LocalTime {
     first_offset_s: i32,
     /// Moments at which the clocks change, in milliseconds since 1970, and the offset from then on; oldest first.
     changes: Vec<(i64, i32)>,
+    /// Days since 1970 by the household's clocks.
+    holidays: Vec<i64>,
 }
 
 impl LocalTime {
     /// Clocks that never change.
     pub fn fixed(offset_s: i32) -> Self {
-        Self { first_offset_s: offset_s, changes: Vec::new() }
+        Self { first_offset_s: offset_s, changes: Vec::new(), holidays: Vec::new() }
     }
 
     /// The same clocks, changed to another offset at `time_ms`, which is later than every earlier change.
@@ -21,6 +26,17 @@ impl LocalTime {
     pub fn changed_at(mut self, time_ms: i64, offset_s: i32) -> Self {
         self.changes.push((time_ms, offset_s));
         self
+    }
+
+    /// The same clocks, with these days as holidays, in days since 1970.
+    #[must_use]
+    pub fn with_holidays(self, holidays: Vec<i64>) -> Self {
+        Self { holidays, ..self }
+    }
+
+    /// True at the weekend and on a holiday.
+    pub fn is_day_off(&self, local_day: i64) -> bool {
+        (local_day + MONDAY_TO_EPOCH_DAYS).rem_euclid(7) >= 5 || self.holidays.contains(&local_day)
     }
 
     /// The clocks of a zone between two times, by its offset in seconds at any time. They change at most once a day.
@@ -64,6 +80,13 @@ impl Default for LocalTime {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn weekends_and_holidays_are_days_off() {
+        let local = LocalTime::default().with_holidays(vec![5]);
+        let off: Vec<i64> = (0..11).filter(|day| local.is_day_off(*day)).collect();
+        assert_eq!(off, [2, 3, 5, 9, 10], "Saturday, Sunday, Tuesday, Saturday, Sunday");
+    }
 
     #[test]
     fn a_zone_becomes_its_changes() {

@@ -107,7 +107,8 @@ impl DayAheadWindow {
             let zone = &self.series.settings().time_zone;
             let (from_ms, to_ms) =
                 (newest_ms - CLOCK_DAYS_BACK * day_ms, newest_ms + CLOCK_DAYS_AHEAD * day_ms);
-            self.forecaster.set_local_time(zone.clocks(from_ms, to_ms));
+            let holidays = self.settings().holidays.iter().map(|holiday| holiday.local_day()).collect();
+            self.forecaster.set_local_time(zone.clocks(from_ms, to_ms).with_holidays(holidays));
         }
     }
 
@@ -264,7 +265,8 @@ impl DayAheadWindow {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::config::SampleFormat;
+    use crate::config::{HolidayDate, SampleFormat};
+    use crate::forecast::INPUT_NAMES;
     use rand_chacha::ChaCha8Rng;
     use rand_chacha::rand_core::SeedableRng;
 
@@ -293,6 +295,24 @@ mod tests {
         assert_eq!(window.batch(64, &mut generator), None);
         window.add(Reading { time_ms: (24 * 40 + 1) * HOUR_MS, value: 3.0 });
         assert!(window.batch(64, &mut generator).unwrap().fresh > 0);
+    }
+
+    #[test]
+    fn a_holiday_counts_as_weekend() {
+        let day_off = INPUT_NAMES.iter().position(|name| *name == "weekend or holiday").unwrap();
+        let days_off = |holidays: &[&str]| -> f32 {
+            let holidays =
+                holidays.iter().map(|date| HolidayDate::try_from((*date).to_owned()).unwrap()).collect();
+            let settings = SeriesConfig { step_s: 3600, holidays, ..SeriesConfig::default() };
+            let mut window = DayAheadWindow::new(settings);
+            // Until Sunday evening, 1970-01-04.
+            for hour in 1..=4 * 24 {
+                window.add(Reading { time_ms: hour * HOUR_MS, value: (hour % 24) as f64 });
+            }
+            let outlook = window.forecaster().outlook().unwrap();
+            outlook.inputs.iter().skip(day_off).step_by(INPUTS).sum()
+        };
+        assert_eq!((days_off(&[]), days_off(&["1970-01-05", "1970-05-01"])), (0.0, 24.0));
     }
 
     #[test]

@@ -63,7 +63,7 @@ pub enum WindowSettings {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum DataWindow {
     /// A series of readings as lags and the value after them.
-    Series(SeriesWindow),
+    Series(Box<SeriesWindow>),
     /// A series of readings as rows of a day-ahead forecast.
     DayAhead(Box<DayAheadWindow>),
     /// Labelled rows.
@@ -91,7 +91,7 @@ impl DataWindow {
     pub fn new(settings: WindowSettings) -> Self {
         match settings {
             WindowSettings::Series(settings) => match settings.samples {
-                SampleFormat::Lags => DataWindow::Series(SeriesWindow::new(settings).guarded()),
+                SampleFormat::Lags => DataWindow::Series(Box::new(SeriesWindow::new(settings).guarded())),
                 SampleFormat::DayAhead => DataWindow::DayAhead(Box::new(DayAheadWindow::new(settings))),
             },
             WindowSettings::Rows(settings) => DataWindow::Rows(RowsWindow::new(settings)),
@@ -101,7 +101,7 @@ impl DataWindow {
     /// The window after a restart.
     pub fn restored(self) -> Self {
         match self {
-            DataWindow::Series(series) => DataWindow::Series(series.guarded()),
+            DataWindow::Series(series) => DataWindow::Series(Box::new(series.guarded())),
             DataWindow::DayAhead(window) => DataWindow::DayAhead(Box::new(window.restored())),
             rows @ DataWindow::Rows(_) => rows,
         }
@@ -203,7 +203,7 @@ impl DataWindow {
     /// The readings as steps, unless there are rows instead.
     pub fn series(&self) -> Option<&SeriesWindow> {
         match self {
-            DataWindow::Series(series) => Some(series),
+            DataWindow::Series(series) => Some(&**series),
             DataWindow::DayAhead(window) => Some(window.series()),
             DataWindow::Rows(_) => None,
         }
