@@ -26,6 +26,7 @@ fn settings() -> NodeSettings {
         token: None,
         software: "test".into(),
         window: WindowSettings::Series(series),
+        side_series: Vec::new(),
         paced_by_rounds: false,
         forecasts: false,
         parameters_max: 100,
@@ -438,7 +439,7 @@ fn a_saved_node_continues_where_it_was() {
 
     let mut journalled = Node::restore(settings(), 3, saved.clone());
     for (number, minutes) in [(1, 1..20), (2, 20..23), (2, 20..23)] {
-        journalled.replay(&JournalEntry { number, rounds_read: 0, batch: batch(minutes) });
+        journalled.replay(&JournalEntry { number, rounds_read: 0, side: None, batch: batch(minutes) });
     }
     assert_eq!(journalled.window(), &{
         let mut window = Node::restore(settings(), 3, saved.clone()).window().clone();
@@ -468,7 +469,7 @@ fn forecasts_follow_readings_and_draws() {
     assert_eq!((prediction.query.for_ms, prediction.query.shape.as_slice()), (21 * 60_000, &[1, 2, 5][..]));
     assert_eq!(
         node.step(NOW, readings(20..21)),
-        [NodeEffect::Journal(JournalEntry { number: 3, rounds_read: 0, batch: batch(20..21) })],
+        [NodeEffect::Journal(JournalEntry { number: 3, rounds_read: 0, side: None, batch: batch(20..21) })],
         "nothing new"
     );
     let crate::window::DataWindow::Series(series) = node.window() else { panic!("rows") };
