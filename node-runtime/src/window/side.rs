@@ -21,3 +21,6 @@ pub enum SideRole {
     /// It is an input of the model.
     Covariate,
 }
+
+#[cfg(test)]
+mod tests;
