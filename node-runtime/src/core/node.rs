@@ -385,6 +385,7 @@ impl Node {
         if batch.is_empty() {
             return;
         }
+        let (is_side, complete_ms) = (side.is_some(), self.window.complete_ms());
         self.add_data(side.as_deref(), &batch);
         self.batches_received += 1;
         effects.push(NodeEffect::Journal(JournalEntry {
@@ -393,6 +394,9 @@ impl Node {
             side,
             batch,
         }));
+        if is_side && self.window.complete_ms() == complete_ms {
+            return;
+        }
         // A personal part that is trained today forecasts as soon as it is.
         if !self.train_personal(effects) {
             self.predict(effects);
