@@ -5,7 +5,7 @@ use evenhand_protocol::identity::Digest;
 use crate::core::JournalEntry;
 
 /// Part of every checksum, so that a journal of another format does not decode.
-const FORM: &[u8] = b"evenhand journal 1";
+const FORM: &[u8] = b"evenhand journal 2";
 const CHECKSUM_BYTES: usize = 4;
 const LENGTH_BYTES: usize = 4;
 
@@ -61,11 +61,9 @@ mod tests {
             prop::collection::vec(reading, 0..5).prop_map(InputBatch::Readings),
             prop::collection::vec(row, 0..5).prop_map(InputBatch::Rows),
         ];
-        (any::<u64>(), any::<u32>(), batch).prop_map(|(number, rounds_read, batch)| JournalEntry {
-            number,
-            rounds_read,
-            batch,
-        })
+        let side = prop::option::of("[a-z]{1,8}");
+        (any::<u64>(), any::<u32>(), side, batch)
+            .prop_map(|(number, rounds_read, side, batch)| JournalEntry { number, rounds_read, side, batch })
     }
 
     proptest! {

@@ -34,6 +34,7 @@
 //!     token: None,
 //!     software: "example".into(),
 //!     window: WindowSettings::Series(SeriesConfig::default()),
+//!     side_series: Vec::new(),
 //!     paced_by_rounds: false,
 //!     forecasts: true,
 //!     parameters_max: 1_000_000,

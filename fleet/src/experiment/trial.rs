@@ -177,6 +177,7 @@ fn node_spec(
             token: None,
             software: env!("CARGO_PKG_VERSION").into(),
             window: WindowSettings::Rows(rows),
+            side_series: Vec::new(),
             paced_by_rounds: true,
             forecasts: false,
             parameters_max: usize::MAX,

@@ -12,6 +12,7 @@ mod pace;
 mod rows;
 mod secret;
 pub(crate) mod section;
+mod side;
 mod window;
 
 use std::path::Path;
@@ -33,6 +34,7 @@ pub use metrics::MetricsConfig;
 pub use owner::OwnerConfig;
 pub use pace::{Pace, PaceConfig};
 pub use rows::RowsConfig;
+pub use side::{CovariateConfig, LeaveOutConfig};
 pub use window::{MeterQuantity, SampleFormat, SeriesConfig};
 
 use self::section::Section;
@@ -98,6 +100,12 @@ sections! {
     history: Option<HistoryConfig>,
     /// The source of readings.
     source: SourceConfig,
+    /// Loads that are subtracted from the source's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    leave_out: Vec<LeaveOutConfig>,
+    /// Series that the load may follow.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    covariate: Vec<CovariateConfig>,
     /// Times at which readings arrive.
     #[serde(default)]
     pace: PaceConfig,
@@ -127,6 +135,8 @@ impl NodeConfig {
             rows: None,
             history: None,
             source,
+            leave_out: Vec::new(),
+            covariate: Vec::new(),
             pace: PaceConfig::default(),
             owner: None,
             metrics: None,
@@ -162,7 +172,9 @@ impl NodeConfig {
     pub fn resolve(&self) -> Result<(), NodeConfigError> {
         self.settings()?;
         self.link_options()?;
-        for broker in self.owner.iter().map(|owner| &owner.broker).chain(self.source.kind().broker()) {
+        let sources = self.side_series().map(|(_, source)| source).chain([&self.source]);
+        let brokers = sources.filter_map(|source| source.kind().broker());
+        for broker in self.owner.iter().map(|owner| &owner.broker).chain(brokers) {
             broker.resolve(None)?;
         }
         Ok(())
@@ -178,6 +190,7 @@ impl NodeConfig {
                 Some(rows) => WindowSettings::Rows(rows.clone()),
                 None => WindowSettings::Series(self.window.clone()),
             },
+            side_series: self.side_series().map(|(side, _)| side).collect(),
             paced_by_rounds: self.pace.by == Pace::Rounds,
             forecasts: self.node.forecasts,
             parameters_max: self.node.parameters_max,

@@ -208,3 +208,42 @@ fn nodes_without_a_seed_have_different_seeds() {
     let seeds = std::collections::BTreeSet::from([seed("m1", 0), seed("m2", 0), seed("m1", 1), 0]);
     assert_eq!(seeds.len(), 4);
 }
+
+#[test]
+fn side_series_are_documented_and_checked() {
+    let printed = NodeConfig::default_text();
+    let mut shown = String::new();
+    for name in ["leave_out", "covariate"] {
+        let block = printed.split("\n\n").find(|block| block.contains(&format!("## [[{name}]]"))).unwrap();
+        let keep = |line: &&str| line.contains(" = ") || line.starts_with("## [");
+        block.lines().filter(keep).for_each(|line| shown += &format!("{}\n", line.trim_start_matches("## ")));
+    }
+    let config = NodeConfig::parse(&format!("{MINIMAL}{shown}")).unwrap();
+    let names: Vec<String> = config.side_series().map(|(side, _)| side.name).collect();
+    assert_eq!(names, ["car", "temperature"]);
+    assert_eq!(config.settings().unwrap().side_series.len(), 2);
+    assert_eq!(NodeConfig::parse(&toml::to_string(&config).unwrap()).unwrap(), config);
+
+    let one = |section: &str, name: &str, more: &str| {
+        format!(
+            "[[{section}]]\nname = \"{name}\"\n[{section}.source]\nkind = \"csv\"\npath = \"a.csv\"\n{more}"
+        )
+    };
+    let covariates: String = ["a", "b", "c"].iter().map(|name| one("covariate", name, "")).collect();
+    let loads: String = (0..9).map(|number| one("leave_out", &number.to_string(), "")).collect();
+    for (text, expected) in [
+        (covariates, "a model takes 2 at most"),
+        (loads, "leave out 8 at most"),
+        (one("leave_out", "Car", ""), "use 1 to 32 of a-z"),
+        (one("leave_out", "source", ""), "is taken"),
+        (one("leave_out", "a", "") + &one("covariate", "a", ""), "give every series a name of its own"),
+        (one("covariate", "a", "label_column = \"b\"\n"), "has a label_column"),
+        (one("covariate", "a", "[window]\nsamples = \"lags\"\n"), "set window.samples = \"day-ahead\""),
+        (one("covariate", "a", "[pace]\nby = \"rounds\"\n"), "set its source.follow = false"),
+        (one("covariate", "a", "").replace("a.csv", ""), "[[covariate]] \"a\": source.path is missing"),
+        ("[[leave_out]]\nname = \"car\"\n".into(), "source"),
+    ] {
+        let said = error(&format!("{MINIMAL}{text}"));
+        assert!(said.contains(expected), "{said}");
+    }
+}

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-use crate::window::SeriesWindow;
+use crate::window::DataWindow;
 
 /// Forecasts whose step has not ended.
 const PENDING_MAX: usize = 64;
@@ -66,10 +66,10 @@ impl Forecasts {
     }
 
     /// Moves forecasts whose step has ended to the outcomes; those of a step without measurement are dropped.
-    pub(super) fn evaluate(&mut self, series: &SeriesWindow) {
-        let Some(complete_ms) = series.complete_ms() else { return };
+    pub(super) fn evaluate(&mut self, window: &DataWindow) {
+        let Some(complete_ms) = window.complete_ms() else { return };
         while let Some(due) = self.pending.pop_front_if(|pending| pending.for_ms <= complete_ms) {
-            if let Some(measured) = series.measured(due.for_ms) {
+            if let Some(measured) = window.measured(due.for_ms) {
                 self.outcomes.push_back(ForecastOutcome {
                     for_ms: due.for_ms,
                     forecast: due.value,
@@ -85,12 +85,27 @@ impl Forecasts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reading::Reading;
-    use crate::window::SeriesConfig;
+    use crate::reading::{InputBatch, Reading};
+    use crate::window::{SampleFormat, SeriesConfig, WindowSettings};
+
+    /// A window of single steps.
+    fn window(step_s: u32) -> DataWindow {
+        let samples = SampleFormat::Lags;
+        DataWindow::new(WindowSettings::Series(SeriesConfig {
+            samples,
+            step_s,
+            lags: 1,
+            ..Default::default()
+        }))
+    }
+
+    fn add(window: &mut DataWindow, time_ms: i64, value: f64) {
+        window.add(&InputBatch::Readings(vec![Reading { time_ms, value }]));
+    }
 
     #[test]
     fn forecasts_are_compared_with_measurements() {
-        let mut series = SeriesWindow::new(SeriesConfig { step_s: 60, lags: 1, ..Default::default() });
+        let mut series = window(60);
         let mut forecasts = Forecasts::default();
         let minute = |minute: i64| minute * 60_000;
         for (at, value) in [(1, 9.0), (1, 2.0), (2, 5.0), (4, 4.0)] {
@@ -99,7 +114,7 @@ mod tests {
         forecasts.evaluate(&series);
         assert_eq!(forecasts.mean_absolute_error(), None, "nothing was measured");
         for (at, value) in [(1, 1.0), (3, 3.0)] {
-            series.add(Reading { time_ms: minute(at), value });
+            add(&mut series, minute(at), value);
             forecasts.evaluate(&series);
         }
         let outcomes: Vec<ForecastOutcome> = forecasts.outcomes().copied().collect();
@@ -114,24 +129,24 @@ mod tests {
 
     #[test]
     fn forecasts_by_a_wrong_clock_are_dropped() {
-        let mut series = SeriesWindow::new(SeriesConfig { step_s: 60, lags: 1, ..Default::default() });
+        let mut series = window(60);
         let mut forecasts = Forecasts::default();
         forecasts.add(Forecast { for_ms: 9_999 * 60_000, value: 9.0 });
         forecasts.add(Forecast { for_ms: 60_000, value: 2.0 });
-        series.add(Reading { time_ms: 60_000, value: 3.0 });
+        add(&mut series, 60_000, 3.0);
         forecasts.evaluate(&series);
         assert_eq!(forecasts.mean_absolute_error(), Some(1.0));
     }
 
     #[test]
     fn memory_is_bounded() {
-        let mut series = SeriesWindow::new(SeriesConfig { step_s: 1, lags: 1, ..Default::default() });
+        let mut series = window(1);
         let mut forecasts = Forecasts::default();
         for second in 1..5000 {
             for ahead in 0..3 {
                 forecasts.add(Forecast { for_ms: (second + ahead) * 1000, value: 0.0 });
             }
-            series.add(Reading { time_ms: second * 1000, value: 0.0 });
+            add(&mut series, second * 1000, 0.0);
             forecasts.evaluate(&series);
         }
         for far in 0..200 {

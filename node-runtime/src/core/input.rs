@@ -33,6 +33,13 @@ pub enum NodeInput {
     },
     /// Data of a source, perhaps none: the result of [`NodeEffect::Read`](super::NodeEffect::Read), or unsolicited.
     Data(InputBatch),
+    /// Data of the source of a side series.
+    SideData {
+        /// The series.
+        name: String,
+        /// Its readings.
+        batch: InputBatch,
+    },
     /// A training ended.
     Trained {
         /// The job.

@@ -11,6 +11,8 @@ pub struct JournalEntry {
     pub number: u64,
     /// Rounds whose readings a source that is paced by rounds has delivered.
     pub rounds_read: u32,
+    /// The side series that the data are of; none for the household's load.
+    pub side: Option<String>,
     /// The data.
     pub batch: InputBatch,
 }

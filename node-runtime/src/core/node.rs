@@ -23,7 +23,7 @@ use super::orders::{RunningTraining, SentAnswer};
 use super::personal::PersonalPart;
 use crate::forecast::{ForecastVector, Outlook};
 use crate::reading::{InputBatch, Reading};
-use crate::window::{DataWindow, MeterQuantity, WindowSettings};
+use crate::window::{DataWindow, MeterQuantity, SideSeries, WindowSettings};
 
 /// Validated settings of a node.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,6 +36,8 @@ pub struct NodeSettings {
     pub software: String,
     /// Rules by which data become samples.
     pub window: WindowSettings,
+    /// Series beside the household's load.
+    pub side_series: Vec<SideSeries>,
     /// The source is simulated or recorded and delivers its readings round by round.
     pub paced_by_rounds: bool,
     /// Forecast for the owner.
@@ -109,7 +111,8 @@ pub struct Node {
 impl Node {
     /// A node without data or model. `session` must exceed that of every earlier start.
     pub fn new(settings: NodeSettings, session: u64) -> Self {
-        let window = DataWindow::new(settings.window.clone());
+        let mut window = DataWindow::new(settings.window.clone());
+        window.set_side_series(&settings.side_series);
         let generator = ChaCha8Rng::seed_from_u64(settings.seed);
         Self {
             settings,
@@ -168,6 +171,7 @@ impl Node {
             NodeInput::Account(account) => self.account = Some(account),
             NodeInput::Graph { digest, outcome } => self.graph_resolved(digest, outcome, &mut effects),
             NodeInput::Data(batch) => self.handle_data(batch, &mut effects),
+            NodeInput::SideData { name, batch } => self.receive_data(Some(name), batch, &mut effects),
             NodeInput::Trained { job_id, outcome } => self.finish_job(job_id, outcome, &mut effects),
             NodeInput::Predicted { id, for_ms, outputs } => {
                 self.forecast_made(id, for_ms, outputs.as_ref(), &mut effects)
@@ -245,7 +249,7 @@ impl Node {
         if entry.number > self.batches_received {
             self.batches_received = entry.number;
             self.rounds_read = entry.rounds_read;
-            self.add_data(&entry.batch);
+            self.add_data(entry.side.as_deref(), &entry.batch);
         }
     }
 
@@ -374,16 +378,25 @@ impl Node {
 
     fn handle_data(&mut self, batch: InputBatch, effects: &mut Vec<NodeEffect>) {
         (self.reading, self.read_requested) = (false, false);
+        self.receive_data(None, batch, effects);
+    }
+
+    fn receive_data(&mut self, side: Option<String>, batch: InputBatch, effects: &mut Vec<NodeEffect>) {
         if batch.is_empty() {
             return;
         }
-        self.add_data(&batch);
+        let (is_side, complete_ms) = (side.is_some(), self.window.complete_ms());
+        self.add_data(side.as_deref(), &batch);
         self.batches_received += 1;
         effects.push(NodeEffect::Journal(JournalEntry {
             number: self.batches_received,
             rounds_read: self.rounds_read,
+            side,
             batch,
         }));
+        if is_side && self.window.complete_ms() == complete_ms {
+            return;
+        }
         // A personal part that is trained today forecasts as soon as it is.
         if !self.train_personal(effects) {
             self.predict(effects);
@@ -398,10 +411,11 @@ impl Node {
         }
     }
 
-    fn add_data(&mut self, batch: &InputBatch) {
-        self.window.add(batch);
-        if let Some(series) = self.window.series() {
-            self.forecasts.evaluate(series);
+    fn add_data(&mut self, side: Option<&str>, batch: &InputBatch) {
+        match side {
+            Some(name) => self.window.add_side(name, batch),
+            None => self.window.add(batch),
         }
+        self.forecasts.evaluate(&self.window);
     }
 }

@@ -113,9 +113,7 @@ impl Node {
 
     fn add_forecast(&mut self, forecast: Forecast, effects: &mut Vec<NodeEffect>) {
         self.forecasts.add(forecast);
-        if let Some(series) = self.window.series() {
-            self.forecasts.evaluate(series);
-        }
+        self.forecasts.evaluate(&self.window);
         effects.push(NodeEffect::Forecast(forecast));
     }
 }

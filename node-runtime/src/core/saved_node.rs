@@ -77,6 +77,7 @@ impl Node {
         let mut node = Node::new(settings, session);
         if saved.window.is_cut_by(&node.settings.window) {
             node.window = saved.window.restored();
+            node.window.set_side_series(&node.settings.side_series);
         }
         node.round = saved.round;
         node.rounds_read = saved.rounds_read;

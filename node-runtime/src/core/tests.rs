@@ -12,7 +12,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::reading::{InputBatch, Reading};
-use crate::window::{SampleFormat, SeriesConfig, WindowSettings};
+use crate::window::{MeterQuantity, SampleFormat, SeriesConfig, SideRole, SideSeries, WindowSettings};
 
 const GRAPH: Digest = Digest([1; 32]);
 const PARAMETERS: usize = 4;
@@ -26,6 +26,7 @@ fn settings() -> NodeSettings {
         token: None,
         software: "test".into(),
         window: WindowSettings::Series(series),
+        side_series: Vec::new(),
         paced_by_rounds: false,
         forecasts: false,
         parameters_max: 100,
@@ -438,7 +439,7 @@ fn a_saved_node_continues_where_it_was() {
 
     let mut journalled = Node::restore(settings(), 3, saved.clone());
     for (number, minutes) in [(1, 1..20), (2, 20..23), (2, 20..23)] {
-        journalled.replay(&JournalEntry { number, rounds_read: 0, batch: batch(minutes) });
+        journalled.replay(&JournalEntry { number, rounds_read: 0, side: None, batch: batch(minutes) });
     }
     assert_eq!(journalled.window(), &{
         let mut window = Node::restore(settings(), 3, saved.clone()).window().clone();
@@ -468,7 +469,7 @@ fn forecasts_follow_readings_and_draws() {
     assert_eq!((prediction.query.for_ms, prediction.query.shape.as_slice()), (21 * 60_000, &[1, 2, 5][..]));
     assert_eq!(
         node.step(NOW, readings(20..21)),
-        [NodeEffect::Journal(JournalEntry { number: 3, rounds_read: 0, batch: batch(20..21) })],
+        [NodeEffect::Journal(JournalEntry { number: 3, rounds_read: 0, side: None, batch: batch(20..21) })],
         "nothing new"
     );
     let crate::window::DataWindow::Series(series) = node.window() else { panic!("rows") };
@@ -705,4 +706,40 @@ fn a_node_without_a_model_forecasts_the_day_naively_and_with_one_by_its_correcti
     let asked = predictions(&node.step(NOW, hours(203..204))).remove(0);
     let failed = NodeInput::Predicted { id: asked.id, for_ms: asked.query.for_ms, outputs: None };
     assert_eq!(forecasts(node.step(NOW, failed)).len(), 1, "naive, since the model failed");
+}
+
+#[test]
+fn readings_of_a_side_series_are_journalled_and_complete_the_steps_that_wait_for_them() {
+    let series = SeriesConfig { samples: SampleFormat::DayAhead, step_s: 3600, ..Default::default() };
+    let car = SideSeries { name: "car".into(), role: SideRole::LeaveOut(MeterQuantity::Level) };
+    let window = WindowSettings::Series(series);
+    let settings = NodeSettings { window, forecasts: true, side_series: vec![car], ..settings() };
+    let (mut node, mut journalled) = (Node::new(settings.clone(), 1), Node::new(settings.clone(), 1));
+    let drawn = |name: &str, hours: std::ops::Range<i64>| {
+        let reading = |hour: i64| Reading { time_ms: hour * 3_600_000, value: (hour % 2) as f64 };
+        NodeInput::SideData { name: name.into(), batch: InputBatch::Readings(hours.map(reading).collect()) }
+    };
+    let mut entries = Vec::new();
+    for input in [drawn("car", 1..48), hours(1..48), hours(48..49), drawn("boat", 48..49)] {
+        let journal = |effect| if let NodeEffect::Journal(entry) = effect { Some(entry) } else { None };
+        entries.extend(node.step(NOW, input).into_iter().filter_map(journal));
+    }
+    let newest = |node: &Node| node.window().complete_ms().unwrap() / 3_600_000;
+    assert_eq!((newest(&node), node.window().measured(47 * 3_600_000)), (47, Some(22.0)));
+    let effects = node.step(NOW, drawn("car", 48..49));
+    assert!(matches!(&effects[..], [NodeEffect::Journal(entry), NodeEffect::Forecast(forecast)]
+        if entry.side.as_deref() == Some("car") && forecast.for_ms == 49 * 3_600_000));
+    entries.extend(effects.into_iter().find_map(|effect| match effect {
+        NodeEffect::Journal(entry) => Some(entry),
+        _ => None,
+    }));
+    assert_eq!(newest(&node), 48);
+    entries.iter().for_each(|entry| journalled.replay(entry));
+    assert_eq!((entries.len(), newest(&journalled)), (5, 48));
+    assert_eq!(journalled.window().position(), node.window().position());
+    let restored = Node::restore(settings.clone(), 2, node.save());
+    assert_eq!(restored.window(), node.window());
+    let without = Node::restore(NodeSettings { side_series: Vec::new(), ..settings }, 2, node.save());
+    assert_eq!(newest(&without), 48, "the load stays");
+    assert_eq!(without.window().side_position("car").newest_ms, None);
 }

@@ -4,7 +4,8 @@ use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 
-use super::lead_row::{LeadRows, write_row};
+use super::covariates::Covariates;
+use super::lead_row::{KnownSeries, LeadRows, write_row};
 use super::mixture::{ExpertForecasts, ForecastMixture, LeadGroup, ScoredLead};
 use super::naive::{Expert, NAIVE_EXPERTS, naive_forecasts};
 use super::origin::{OriginState, neighbour_steps};
@@ -13,6 +14,7 @@ use super::skill::{SkillRecord, StalenessClass};
 use super::slot_profile::SlotProfile;
 use super::vector::{ForecastVector, QUANTILES, ordered};
 use super::{DAY_S, LoadHistory, LocalTime};
+use crate::reading::Reading;
 
 /// Loads beyond ± this are no loads, whatever the unit.
 const LOAD_MAX: f32 = 1e30;
@@ -45,6 +47,7 @@ pub struct Forecaster {
     settings: ForecastSettings,
     history: LoadHistory,
     local: LocalTime,
+    covariates: Covariates,
     mixture: ForecastMixture,
     pending: PendingForecasts,
     skill: SkillRecord,
@@ -86,6 +89,7 @@ impl Forecaster {
         Self {
             history: LoadHistory::new(step_s, history_steps),
             local,
+            covariates: Covariates::default(),
             mixture: ForecastMixture::new(step_s),
             pending: PendingForecasts::new(step_s, horizon_steps),
             skill: SkillRecord::default(),
@@ -96,6 +100,21 @@ impl Forecaster {
     /// The clocks of the household from now on.
     pub fn set_local_time(&mut self, local: LocalTime) {
         self.local = local;
+    }
+
+    /// Has covariates of these names from now on, [at most two](super::COVARIATES_MAX); those that it had keep their values.
+    pub fn name_covariates<'a>(&mut self, names: impl Iterator<Item = &'a str>) {
+        self.covariates.name(names, &self.settings);
+    }
+
+    /// Adds a reading of a covariate, past or future; that of an unknown name changes nothing.
+    pub fn add_covariate(&mut self, name: &str, reading: Reading) {
+        self.covariates.add(name, reading, self.history.newest());
+    }
+
+    /// The covariates.
+    pub fn covariates(&self) -> &Covariates {
+        &self.covariates
     }
 
     /// Adds the measured load of a step, and scores the forecasts of that step. Steps that are left out are missing.
@@ -159,9 +178,11 @@ impl Forecaster {
             (1 - beside..=horizon + beside).map(|lead| profile(origin + lead)).collect();
         let mut inputs = Vec::with_capacity(self.settings.horizon_steps * super::INPUTS);
         let beside = beside as usize;
+        let covariates = self.covariates.from(origin);
+        let known = KnownSeries { history: &self.history, local: &self.local, covariates };
         for (at, lead) in (1..=horizon).enumerate() {
             let around = [all[at].median(), all[at + 2 * beside].median()];
-            write_row(&self.history, &self.local, &state, lead, &all[at + beside], around, &mut inputs);
+            write_row(&known, &state, lead, &all[at + beside], around, &mut inputs);
         }
         let profiles = all[beside..all.len() - beside].to_vec();
         Some(Outlook { origin, inputs, state, profiles })
@@ -233,7 +254,7 @@ impl Forecaster {
     pub fn add_row(&self, rows: &mut LeadRows, origin: i64, lead: i64) -> bool {
         self.origins().is_some_and(|origins| origins.contains(&origin))
             && (1..=self.settings.horizon_steps as i64).contains(&lead)
-            && rows.add(&self.history, &self.local, origin, lead)
+            && rows.add(&self.history, &self.local, &self.covariates, origin, lead)
     }
 
     /// Origins from which rows can be made: a day is in memory before them.

@@ -2,6 +2,7 @@
 
 use std::f64::consts::TAU;
 
+use super::covariates::{CovariateView, Covariates};
 use super::origin::{OriginState, neighbour_steps};
 use super::slot_profile::SlotProfile;
 use super::vector::QUANTILES;
@@ -84,7 +85,14 @@ impl LeadRows {
     }
 
     /// Adds the row of one origin and lead; false if one of its parts was not measured.
-    pub fn add(&mut self, history: &LoadHistory, local: &LocalTime, origin: i64, lead: i64) -> bool {
+    pub(super) fn add(
+        &mut self,
+        history: &LoadHistory,
+        local: &LocalTime,
+        covariates: &Covariates,
+        origin: i64,
+        lead: i64,
+    ) -> bool {
         let target = origin + lead;
         let at = |step| SlotProfile::at(history, local, step, origin);
         let (Some(measured), Some(state), Some(profile)) =
@@ -94,23 +102,31 @@ impl LeadRows {
         };
         let beside = neighbour_steps(history);
         let around = [target - beside, target + beside].map(|step| at(step).unwrap_or(profile).median());
-        write_row(history, local, &state, lead, &profile, around, &mut self.inputs);
+        let known = KnownSeries { history, local, covariates: covariates.from(origin) };
+        write_row(&known, &state, lead, &profile, around, &mut self.inputs);
         let correction = |naive: f32| ((measured - naive) / state.scale).clamp(-TARGET_MAX, TARGET_MAX);
         self.targets.extend(profile.quantiles.map(correction));
         true
     }
 }
 
+/// What is known at the origin of a forecast.
+pub(super) struct KnownSeries<'a> {
+    pub(super) history: &'a LoadHistory,
+    pub(super) local: &'a LocalTime,
+    pub(super) covariates: CovariateView<'a>,
+}
+
 /// Appends the inputs of one lead; `around` are the slot medians half an hour before and after the target.
 pub(super) fn write_row(
-    history: &LoadHistory,
-    local: &LocalTime,
+    known: &KnownSeries<'_>,
     state: &OriginState,
     lead: i64,
     profile: &SlotProfile,
     around: [f32; 2],
     inputs: &mut Vec<f32>,
 ) {
+    let KnownSeries { history, local, covariates } = known;
     let target = state.origin + lead;
     let median = profile.median();
     let beside = neighbour_steps(history);
@@ -131,6 +147,8 @@ pub(super) fn write_row(
     let day = local_s.rem_euclid(DAY_S) as f64 / DAY_S as f64 * TAU;
     let year = local_s as f64 / YEAR_S * TAU;
     let day_off = if local.is_day_off(local_s.div_euclid(DAY_S)) { 1.0 } else { 0.0 };
+
+    let [covariate, of_day, second_covariate, are_known] = covariates.inputs(target);
 
     let row: [f32; INPUTS] = [
         scaled(median),
@@ -170,10 +188,10 @@ pub(super) fn write_row(
         year.sin() as f32,
         year.cos() as f32,
         state.scale.ln(),
-        0.0,
-        0.0,
-        0.0,
-        0.0,
+        covariate,
+        of_day,
+        second_covariate,
+        are_known,
     ];
     inputs.extend(row.map(|input| input.clamp(-INPUT_MAX, INPUT_MAX)));
 }

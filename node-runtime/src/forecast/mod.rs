@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `history.rs` | the loads of the last weeks and their residuals |
 //! | `local_time.rs` | the time that a household's clocks show |
+//! | `covariates.rs` | other series, known in part ahead of time |
 //! | `slot_profile.rs` | quantiles of the same time of day over two weeks: the naive profile |
 //! | `origin.rs` | what is known at the moment of a forecast |
 //! | `lead_row.rs` | one row of model inputs for each lead, and its target |
@@ -19,6 +20,7 @@
 //! | `forecaster.rs` | all of it, for one load |
 
 mod bernstein;
+mod covariates;
 mod forecaster;
 mod history;
 mod lead_row;
@@ -37,6 +39,7 @@ mod vector;
 mod tests;
 
 pub use bernstein::{Bernstein, LEARNING_RATES};
+pub use covariates::{COVARIATES_MAX, Covariate, Covariates};
 pub use forecaster::{ForecastSettings, Forecaster, ModelOutputs, Outlook};
 pub use history::LoadHistory;
 pub use lead_row::{INPUT_NAMES, INPUTS, LeadRows, TARGET_MAX};

@@ -5,6 +5,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 
 use super::*;
+use crate::reading::Reading;
 
 /// Half hours, as the London meters have them.
 const STEP_S: u32 = 1800;
@@ -35,7 +36,7 @@ fn inputs_are_named_and_finite_and_a_steady_load_is_its_own_profile() {
     assert!(first[1..25].iter().all(|input| input.abs() < 1e-6), "no residual: {first:?}");
     assert!((first[25] - (-30.0f32 / 45.0).exp()).abs() < 1e-6 && (first[28] - 1.0 / 48.0).abs() < 1e-6);
     assert!((first[36] - f32::ln(scale)).abs() < 1e-6);
-    assert_eq!(first[37..], [0.0; 4], "covariates are reserved");
+    assert_eq!(first[37..], [0.0; 4], "there are no covariates");
     let forecast = naive(&mut forecaster).unwrap();
     assert!(forecast.values.iter().flatten().all(|value| (value - 2.0).abs() < 1e-5));
     assert_eq!(forecast.for_ms(0) - forecast.issued_ms, 1_800_000);
@@ -304,4 +305,32 @@ proptest! {
             prop_assert!(rows.inputs.iter().chain(&rows.targets).all(|value| value.is_finite()));
         }
     }
+}
+
+#[test]
+fn a_covariate_known_ahead_is_in_the_row_of_its_step() {
+    let load = |step: i64| (step % DAY) as f32 + (step % 7) as f32;
+    let (mut with, mut without) = (forecaster(), forecaster());
+    with.name_covariates(["temperature"].into_iter());
+    for step in 0..DAY * 3 {
+        with.push(MONDAY + step, load(step));
+        without.push(MONDAY + step, load(step));
+    }
+    assert_eq!(with.outlook(), without.outlook(), "silent, it is as if there were none");
+    let origin = MONDAY + DAY * 3 - 1;
+    let at = |step: i64, value| Reading { time_ms: step * i64::from(STEP_S) * 1000, value };
+    with.add_covariate("temperature", at(origin, -1.0));
+    with.add_covariate("temperature", at(origin + 20, 1.0));
+    let (known, unknown) = (with.outlook().unwrap(), without.outlook().unwrap());
+    for lead in 1..=48usize {
+        let row = |outlook: &Outlook| outlook.inputs[(lead - 1) * INPUTS..lead * INPUTS].to_vec();
+        let (known, unknown) = (row(&known), row(&unknown));
+        assert_eq!(known[..37], unknown[..37], "lead {lead}");
+        // Readings 10 hours apart are not interpolated.
+        let expected = if lead == 20 { [1.0, -1.0, 0.0, 1.0] } else { [0.0; 4] };
+        assert_eq!(known[37..], expected, "lead {lead}");
+    }
+    let mut rows = LeadRows::default();
+    assert!(with.add_row(&mut rows, origin - 3, 3));
+    assert_eq!(rows.inputs[37..], [-1.0, 0.0, 0.0, 1.0], "nothing was known of the day before the origin");
 }

@@ -38,6 +38,7 @@ fn node(models: &Arc<ModelCache>) -> InlineNode<Sine> {
         token: None,
         software: "test".into(),
         window: window(),
+        side_series: Vec::new(),
         paced_by_rounds: true,
         forecasts: true,
         parameters_max: 1 << 20,

@@ -9,6 +9,7 @@ mod metrics;
 mod outbound_queue;
 mod owner;
 mod runner;
+mod side_sources;
 mod source_driver;
 mod state_store;
 mod status;

@@ -23,12 +23,14 @@ use super::log_dedup::LogDedup;
 use super::metrics;
 use super::outbound_queue::NodeOutboundQueue;
 use super::owner::OwnerLink;
+use super::side_sources::SideSources;
 use super::source_driver::SourceDriver;
 use super::state_store::StateStore;
 use super::status::{StatusContext, StatusSnapshot};
 use super::{NodeError, Stop, TrainingPool};
 use crate::config::NodeConfig;
 use crate::core::{Node, NodeEffect, NodeInput, Prediction};
+use crate::reading::InputBatch;
 use crate::source::now_ms;
 
 /// Time for the last messages to be acknowledged.
@@ -46,6 +48,7 @@ pub(super) struct Runner {
     pool: Arc<TrainingPool>,
     state: StateStore,
     source: SourceDriver,
+    side: SideSources,
     publisher: Publisher,
     events: Events,
     outbound: BackgroundPublisher<NodeOutboundQueue>,
@@ -113,7 +116,8 @@ impl Runner {
         let owner = config.owner.as_ref().map(|section| OwnerLink::start(config, section)).transpose()?;
         let folder = folder.cloned().map(Folder);
         let sinks = StatusSinks { notify, folder, owner, status, metrics };
-        let source = SourceDriver::start(config, node.window().position())?;
+        let source = SourceDriver::start(config, "source", node.window().position())?;
+        let side = SideSources::start(config, &node)?;
         let (publisher, events) = Link::connect(link_options(config, &node)?)?;
         let (id, federation) = (config.node.id.clone(), config.node.federation.clone());
         tracing::info!(node = %id, %federation, session = node.session(), "started");
@@ -128,6 +132,7 @@ impl Runner {
             pool,
             state,
             source,
+            side,
             publisher,
             events,
             jobs: JoinSet::new(),
@@ -150,6 +155,7 @@ impl Runner {
                 },
                 Some(done) = self.jobs.join_next() => self.finish(done),
                 batch = self.source.next() => Some(NodeInput::Data(batch)),
+                input = self.side.next() => Some(input),
                 () = tick(&mut heartbeat) => {
                     self.sinks.notify.watchdog();
                     None
@@ -162,6 +168,7 @@ impl Runner {
             if let Some(input) = input {
                 self.handle(input).await;
                 self.source.acknowledge();
+                self.side.acknowledge();
             }
         }
     }
@@ -180,7 +187,7 @@ impl Runner {
         }
     }
 
-    async fn carry_out(&mut self, effect: NodeEffect) -> Option<NodeInput> {
+    async fn carry_out(&mut self, effect: NodeEffect) -> Vec<NodeInput> {
         match effect {
             NodeEffect::Publish { channel, message, retain } => {
                 let topic = topic::node(&self.federation, &self.id, channel);
@@ -194,7 +201,7 @@ impl Runner {
                 let pool = Arc::clone(&self.pool);
                 self.jobs.spawn_blocking(move || JobResult::Input(pool.load(digest, &onnx)));
             }
-            NodeEffect::Read { rounds } => return Some(NodeInput::Data(self.source.read_rounds(rounds))),
+            NodeEffect::Read { rounds } => return self.read_rounds(rounds),
             NodeEffect::Train(job) => {
                 tracing::debug!(node = %self.id, round = job.round, samples = job.batch.samples(), "training");
                 self.trainings += 1;
@@ -225,7 +232,19 @@ impl Runner {
             }
             NodeEffect::Persist => self.state.save(&self.node).await,
         }
-        None
+        Vec::new()
+    }
+
+    /// The data of some rounds, those of side series first: the household's are completed by them.
+    fn read_rounds(&mut self, rounds: u32) -> Vec<NodeInput> {
+        let batch = self.source.read_rounds(rounds);
+        let newest_ms = match &batch {
+            InputBatch::Readings(readings) => readings.last().map(|newest| newest.time_ms),
+            InputBatch::Rows(_) => None,
+        };
+        let mut inputs = newest_ms.map_or_else(Vec::new, |newest_ms| self.side.read_until(newest_ms));
+        inputs.push(NodeInput::Data(batch));
+        inputs
     }
 
     fn now(&self) -> Tick {

@@ -1,6 +1,9 @@
 //! Source driver: reads a source round by round in line, or continuously on a thread.
 
+use std::collections::VecDeque;
+use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
 use std::thread;
 use std::time::Duration;
 
@@ -10,13 +13,15 @@ use tokio::sync::mpsc;
 use super::{NodeError, SourceStatus};
 use crate::config::{NodeConfig, Pace};
 use crate::inline::read_rounds;
-use crate::reading::{InputBatch, SourcePosition};
+use crate::reading::{InputBatch, Reading, SourcePosition};
 use crate::source::{Acknowledgement, Source, SourceContext, SourceError};
 
 /// Readings in one batch.
 const BATCH_MAX: usize = 256;
 /// Batches that wait for the event loop before the source is blocked.
 const QUEUED_MAX: usize = 4;
+/// Readings of a side series in one round.
+const DUE_MAX: usize = 65_536;
 const RETRY_MIN: Duration = Duration::from_secs(1);
 const RETRY_MAX: Duration = Duration::from_secs(60);
 
@@ -26,6 +31,8 @@ pub(super) struct SourceDriver {
     monitor: SourceMonitor,
     /// For data that may not be in the journal yet.
     unacknowledged: Vec<Acknowledgement>,
+    /// Readings that were read before they are due, by rounds.
+    ahead: VecDeque<Reading>,
 }
 
 enum SourceMode {
@@ -34,12 +41,18 @@ enum SourceMode {
 }
 
 impl SourceDriver {
-    pub(super) fn start(config: &NodeConfig, position: SourcePosition) -> Result<Self, NodeError> {
-        let monitor = SourceMonitor { node: config.node.id.clone(), shared: Arc::default() };
+    /// Starts the source of a configuration; `name` is "source", or that of a side series.
+    pub(super) fn start(
+        config: &NodeConfig,
+        name: &str,
+        position: SourcePosition,
+    ) -> Result<Self, NodeError> {
+        let (node, name) = (config.node.id.clone(), name.to_owned());
+        let monitor = SourceMonitor { node, name, shared: Arc::default() };
         if config.pace.by == Pace::Rounds {
-            let source = open(config, position)?;
+            let source = open(config, &monitor.name, position)?;
             let mode = SourceMode::Rounds { source, readings_per_round: config.pace.readings_per_round };
-            return Ok(Self { mode, monitor, unacknowledged: Vec::new() });
+            return Ok(Self::new(mode, monitor));
         }
         let (sender, receiver) = mpsc::channel(QUEUED_MAX);
         let mut source_thread =
@@ -48,7 +61,11 @@ impl SourceDriver {
             .name("source".into())
             .spawn(move || source_thread.run())
             .map_err(SourceError::Thread)?;
-        Ok(Self { mode: SourceMode::Clock(receiver), monitor, unacknowledged: Vec::new() })
+        Ok(Self::new(SourceMode::Clock(receiver), monitor))
+    }
+
+    fn new(mode: SourceMode, monitor: SourceMonitor) -> Self {
+        Self { mode, monitor, unacknowledged: Vec::new(), ahead: VecDeque::new() }
     }
 
     /// The status of the source.
@@ -58,13 +75,18 @@ impl SourceDriver {
 
     /// The next data of a live source; never ready if the source is read by rounds or ended. Cancel safe.
     pub(super) async fn next(&mut self) -> InputBatch {
+        poll_fn(|context| self.poll_next(context)).await
+    }
+
+    /// Polls for what [`next`](Self::next) returns.
+    pub(super) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<InputBatch> {
         if let SourceMode::Clock(receiver) = &mut self.mode
-            && let Some((batch, acknowledgement)) = receiver.recv().await
+            && let Poll::Ready(Some((batch, acknowledgement))) = receiver.poll_recv(context)
         {
             self.unacknowledged.extend(acknowledgement);
-            return batch;
+            return Poll::Ready(batch);
         }
-        std::future::pending().await
+        Poll::Pending
     }
 
     /// Acknowledges all data so far: they are in the journal, or the disk has failed.
@@ -86,10 +108,34 @@ impl SourceDriver {
             }
         }
     }
+
+    /// The readings of a recorded source up to `until_ms`; none if it fails or has ended.
+    pub(super) fn read_until(&mut self, until_ms: i64) -> InputBatch {
+        let mut due = Vec::new();
+        while let SourceMode::Rounds { source, .. } = &mut self.mode {
+            while let Some(next) = self.ahead.pop_front_if(|reading| reading.time_ms <= until_ms) {
+                due.push(next);
+            }
+            if !self.ahead.is_empty() || due.len() >= DUE_MAX {
+                break;
+            }
+            let read = source.read(BATCH_MAX);
+            self.monitor.malformed(source.malformed());
+            match read {
+                Ok(InputBatch::Readings(readings)) if !readings.is_empty() => self.ahead.extend(readings),
+                Ok(_) => break,
+                Err(error) => {
+                    self.monitor.failed(&error);
+                    break;
+                }
+            }
+        }
+        InputBatch::Readings(due)
+    }
 }
 
-fn open(config: &NodeConfig, position: SourcePosition) -> Result<Box<dyn Source>, SourceError> {
-    config.source.kind().open(&SourceContext { config, position })
+fn open(config: &NodeConfig, name: &str, position: SourcePosition) -> Result<Box<dyn Source>, SourceError> {
+    config.source.kind().open(&SourceContext { config, name, position })
 }
 
 /// The thread that reads a live source.
@@ -105,7 +151,7 @@ impl SourceThread {
     fn run(&mut self) {
         let mut pause = RETRY_MIN;
         loop {
-            let failed = match open(&self.config, self.position) {
+            let failed = match open(&self.config, &self.monitor.name, self.position) {
                 Ok(mut source) => self.read_until_error(source.as_mut(), &mut pause),
                 Err(error) => Some(error),
             };
@@ -165,6 +211,8 @@ impl SourceThread {
 #[derive(Clone)]
 struct SourceMonitor {
     node: NodeId,
+    /// "source", or the name of a side series.
+    name: String,
     shared: Arc<Mutex<SourceStatus>>,
 }
 
@@ -182,20 +230,20 @@ impl SourceMonitor {
         let mut monitor = self.shared();
         if let SourceError::Ended = error {
             if !std::mem::replace(&mut monitor.ended, true) {
-                tracing::info!(node = %self.node, "end of the source; no more readings");
+                tracing::info!(node = %self.node, series = self.name, "end of the source; no more readings");
             }
             return;
         }
         let cause = error.to_string();
         if monitor.failing.as_ref() != Some(&cause) {
-            tracing::warn!(node = %self.node, cause, "source failed; retrying");
+            tracing::warn!(node = %self.node, series = self.name, cause, "source failed; retrying");
             monitor.failing = Some(cause);
         }
     }
 
     fn works(&self) {
         if self.shared().failing.take().is_some() {
-            tracing::info!(node = %self.node, "source recovered");
+            tracing::info!(node = %self.node, series = self.name, "source recovered");
         }
     }
 }

@@ -20,7 +20,7 @@ const JOURNAL: &str = "journal";
 const SESSION: &str = "session";
 
 /// First bytes of a state file; the number changes with the format.
-const FORM: &[u8; 8] = b"evhnode7";
+const FORM: &[u8; 8] = b"evhnode8";
 const DIGEST_BYTES: usize = 32;
 /// From this size on the journal is replaced by a new state.
 const JOURNAL_BYTES_MAX: u64 = 256 * 1024;

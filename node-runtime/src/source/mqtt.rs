@@ -61,7 +61,9 @@ impl SourceKind for MqttConfig {
             None => broker.resolve(Some(&node.id)),
         };
         let (broker, tls) = resolved.map_err(Box::new)?;
-        let client_id = format!("evenhand-{}-{}-source", node.federation, node.id);
+        let side = if context.name == "source" { String::new() } else { format!("-{}", context.name) };
+        // Not the name of a side series alone, which may end the name of another node.
+        let client_id = format!("evenhand-{}-{}-source{side}", node.federation, node.id);
         let settings =
             MqttConfig { time_zone: Some(context.time_zone(self.time_zone.as_ref())), ..self.clone() };
         Ok(Box::new(Mqtt::open(&settings, &broker, tls.as_ref(), &client_id, context.position)?))

@@ -35,6 +35,8 @@ pub trait SourceKind {
 pub struct SourceContext<'a> {
     /// The node's configuration.
     pub config: &'a NodeConfig,
+    /// "source", or the name of a side series: no two sources of a node have the same.
+    pub name: &'a str,
     /// The end of the data that the node has received; the source continues after it.
     pub position: SourcePosition,
 }

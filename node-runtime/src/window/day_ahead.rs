@@ -4,7 +4,8 @@ use evenhand_models::{Batch, Targets};
 use rand::{Rng, RngExt};
 use serde::{Deserialize, Serialize};
 
-use super::{ReadingCounts, SeriesWindow, TrainingBatch};
+use super::left_out::{LeftOutLoads, NetLoad};
+use super::{ReadingCounts, SeriesWindow, SideRole, SideSeries, TrainingBatch};
 use crate::config::{MeterQuantity, SeriesConfig};
 use crate::forecast::{ForecastSettings, Forecaster, INPUTS, LeadRows, LocalTime, PERSONAL_ROWS_MAX};
 use crate::reading::Reading;
@@ -26,6 +27,7 @@ const LEADS_OF_TARGET_MAX: usize = 4;
 pub struct DayAheadWindow {
     /// Turns readings into steps.
     series: SeriesWindow,
+    left_out: LeftOutLoads,
     forecaster: Forecaster,
     /// The day up to which the clocks are known.
     clock_day: Option<i64>,
@@ -44,6 +46,7 @@ impl DayAheadWindow {
         // The forecaster has the memory: the series keeps what its guard against outliers compares with.
         Self {
             series: SeriesWindow::new(settings).guarded(),
+            left_out: LeftOutLoads::default(),
             forecaster: Forecaster::new(rules, LocalTime::default()),
             clock_day: None,
             used: i64::MIN,
@@ -60,6 +63,34 @@ impl DayAheadWindow {
     /// Adds one reading, or counts it as refused; a step that it completes is scored.
     pub fn add(&mut self, reading: Reading) {
         self.series.add(reading);
+        self.advance();
+    }
+
+    /// Has these side series from now on; those that it had keep their values.
+    pub(super) fn set_side_series(&mut self, side: &[SideSeries]) {
+        let loads = side.iter().filter_map(|side| match side.role {
+            SideRole::LeaveOut(quantity) => Some((side.name.as_str(), quantity)),
+            SideRole::Covariate => None,
+        });
+        self.left_out.name(loads, self.series.settings());
+        let covariates = side.iter().filter(|side| side.role == SideRole::Covariate);
+        self.forecaster.name_covariates(covariates.map(|side| side.name.as_str()));
+    }
+
+    /// Adds one reading of a side series; a step that waited for it is scored.
+    pub(super) fn add_side(&mut self, name: &str, reading: Reading) {
+        self.left_out.add(name, reading);
+        self.forecaster.add_covariate(name, reading);
+        self.advance();
+    }
+
+    /// The time of the newest reading of a load to leave out.
+    pub(super) fn left_out_newest_ms(&self, name: &str) -> Option<i64> {
+        self.left_out.newest_ms(name)
+    }
+
+    /// Passes the complete steps to the forecaster, without the loads to leave out.
+    fn advance(&mut self) {
         let step_ms = i64::from(self.series.settings().step_s) * 1000;
         let Some(newest) = self.series.complete_ms().map(|complete_ms| complete_ms / step_ms) else { return };
         let known = self.forecaster.history().newest();
@@ -75,8 +106,11 @@ impl DayAheadWindow {
         let first = known.filter(|known| *known < newest).map_or(newest, |known| known + 1);
         let first = first.max(newest + 1 - self.series.len() as i64);
         for step in first..=newest {
-            if let Some(load) = self.series.measured(step * step_ms) {
-                self.forecaster.push(step, load as f32);
+            let Some(gross) = self.series.measured(step * step_ms) else { continue };
+            match self.left_out.net(gross, step * step_ms, step == newest) {
+                NetLoad::Known(load) => self.forecaster.push(step, load as f32),
+                NetLoad::Missing => {}
+                NetLoad::Awaited => return,
             }
         }
     }

@@ -2,11 +2,13 @@
 
 mod calendar;
 mod day_ahead;
+mod left_out;
 mod normalise;
 mod outlier_guard;
 mod replay;
 mod rows;
 mod series;
+mod side;
 
 use evenhand_models::Batch;
 use evenhand_protocol::message::LossKind;
@@ -18,6 +20,7 @@ pub use day_ahead::DayAheadWindow;
 pub use normalise::{DEVIATIONS_MAX, Normaliser};
 pub use rows::RowsWindow;
 pub use series::{FEATURES, ForecastQuery, SeriesWindow};
+pub use side::{SideRole, SideSeries};
 
 pub use crate::config::{MeterQuantity, RowsConfig, SampleFormat, SeriesConfig};
 use crate::forecast::INPUTS;
@@ -121,6 +124,49 @@ impl DataWindow {
             }
             (DataWindow::Series(_) | DataWindow::DayAhead(_), InputBatch::Rows(_))
             | (DataWindow::Rows(_), InputBatch::Readings(_)) => {}
+        }
+    }
+
+    /// Has these side series from now on, where there are day-ahead forecasts; those that it had keep their values.
+    pub fn set_side_series(&mut self, side: &[SideSeries]) {
+        if let DataWindow::DayAhead(window) = self {
+            window.set_side_series(side);
+        }
+    }
+
+    /// Adds readings of a side series; those of an unknown one are dropped.
+    pub fn add_side(&mut self, name: &str, batch: &InputBatch) {
+        if let (DataWindow::DayAhead(window), InputBatch::Readings(readings)) = (self, batch) {
+            readings.iter().for_each(|reading| window.add_side(name, *reading));
+        }
+    }
+
+    /// The position from which the source of a side series continues. That of a covariate begins anew: what it says of the
+    /// future may have been revised.
+    pub fn side_position(&self, name: &str) -> SourcePosition {
+        let newest_ms = self.day_ahead().and_then(|window| window.left_out_newest_ms(name));
+        SourcePosition { newest_ms, rows: 0 }
+    }
+
+    /// The end of the newest step that a forecast can be compared with.
+    pub fn complete_ms(&self) -> Option<i64> {
+        match self {
+            DataWindow::DayAhead(window) => {
+                let history = window.forecaster().history();
+                history.newest().map(|newest| history.end_ms(newest))
+            }
+            DataWindow::Series(_) | DataWindow::Rows(_) => self.series()?.complete_ms(),
+        }
+    }
+
+    /// The measured value of the step that ended at `end_ms`, without the loads to leave out.
+    pub fn measured(&self, end_ms: i64) -> Option<f64> {
+        match self {
+            DataWindow::DayAhead(window) => {
+                let history = window.forecaster().history();
+                history.load(end_ms / (history.step_s() * 1000)).map(f64::from)
+            }
+            DataWindow::Series(_) | DataWindow::Rows(_) => self.series()?.measured(end_ms),
         }
     }
 

@@ -303,11 +303,20 @@ impl SeriesWindow {
 
     /// The measured value of the step that ended at `end_ms`, if it is complete.
     pub fn measured(&self, end_ms: i64) -> Option<f64> {
-        let back = usize::try_from(self.newest.checked_sub(end_ms / self.step_ms())?).ok()?;
-        match self.steps.get(self.steps.len().checked_sub(back + 1)?)? {
-            SeriesStep::Measured(value) => Some(f64::from(*value)),
+        match self.step_at(end_ms)? {
+            SeriesStep::Measured(value) => Some(f64::from(value)),
             SeriesStep::Interpolated(_) | SeriesStep::Missing => None,
         }
+    }
+
+    /// The measured or interpolated value of the step that ended at `end_ms`, if it is complete.
+    pub fn value_at(&self, end_ms: i64) -> Option<f64> {
+        self.step_at(end_ms)?.value().map(f64::from)
+    }
+
+    fn step_at(&self, end_ms: i64) -> Option<SeriesStep> {
+        let back = usize::try_from(self.newest.checked_sub(end_ms / self.step_ms())?).ok()?;
+        self.steps.get(self.steps.len().checked_sub(back.checked_add(1)?)?).copied()
     }
 
     /// The present normalisation.

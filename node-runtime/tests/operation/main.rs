@@ -10,6 +10,7 @@ mod account;
 mod commands;
 mod owner;
 mod service;
+mod side;
 mod survival;
 mod tls;
 
