@@ -3,6 +3,7 @@
 use evenhand_fairness::StopRule;
 use serde::{Deserialize, Serialize};
 
+use super::Policy;
 use super::check::{RuleError, at_least_one, between_zero_and_one, positive};
 
 /// The rule that ends the measurement of contributions.
@@ -61,12 +62,13 @@ impl ExploringConfig {
         }
     }
 
-    /// Checks the section for a federation that begins with so many `nodes`.
-    pub(super) fn check(&self, nodes: u32) -> Result<(), RuleError> {
+    /// Checks the section for a federation that begins with so many `nodes`. Under the policy `continuous` nothing waits for
+    /// the test, and it is of as many nodes as there are.
+    pub(super) fn check(&self, nodes: u32, policy: Policy) -> Result<(), RuleError> {
         at_least_one("exploring.tested_nodes", self.tested_nodes)?;
         at_least_one("exploring.newcomer_rounds", self.newcomer_rounds)?;
         let (window, tested) = (self.window, self.tested_nodes);
-        if tested > nodes {
+        if tested > nodes && policy == Policy::Paper {
             return Err(RuleError::TestedAboveNodes { tested, nodes });
         }
         if window <= tested {

@@ -19,7 +19,7 @@ impl Rules {
         config.federation.check()?;
         config.training.check()?;
         config.exploiting.check(nodes)?;
-        config.exploring.check(nodes)?;
+        config.exploring.check(nodes, config.federation.policy)?;
         config.continuous.check(config.federation.nodes_max, config.exploiting.k)?;
         contribution::check(&config.contribution, "federation.nodes_max", config.federation.nodes_max)?;
         config.admission.check()?;
@@ -81,10 +81,20 @@ mod tests {
     use evenhand_fairness::Estimator;
 
     use super::*;
+    use crate::config::Policy;
 
     #[test]
     fn the_defaults_are_valid() {
         Rules::new(FederationConfig::default()).unwrap();
+    }
+
+    #[test]
+    fn a_federation_of_a_few_homes_needs_no_settings_of_the_papers_test() {
+        let mut config = FederationConfig::default();
+        config.federation.nodes_min = 4;
+        Rules::new(config.clone()).unwrap();
+        config.federation.policy = Policy::Paper;
+        assert!(matches!(Rules::new(config), Err(RuleError::TestedAboveNodes { tested: 10, nodes: 4 })));
     }
 
     #[test]
@@ -100,7 +110,10 @@ mod tests {
                 "window = 10 must be above tested_nodes = 10; raise exploring.window or lower exploring.tested_nodes",
             ),
             (
-                |s| s.exploring.tested_nodes = 13,
+                |s| {
+                    s.federation.policy = Policy::Paper;
+                    s.exploring.tested_nodes = 13;
+                },
                 "tested_nodes = 13 exceeds the 12 nodes the federation begins with; lower exploring.tested_nodes",
             ),
             (|s| s.exploring.alpha = 1.0, "exploring.alpha = 1 must be between 0 and 1"),
