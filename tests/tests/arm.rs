@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command};
 use std::time::Duration;
 
+use evenhand_federation::{Rules, TrainingConfig};
 use evenhand_fleet::sim::Interrupt;
 use evenhand_fleet::sim::RunEnd;
 use evenhand_fleet::sim::demo::{DemoConfig, DemoPlan};
@@ -18,6 +19,7 @@ use evenhand_link::{Events, Link, LinkEvent, LinkOptions};
 use evenhand_protocol::identity::{FederationId, NodeId};
 use evenhand_protocol::message::{Answer, Message, Phase, Update};
 use evenhand_protocol::topic;
+use evenhand_tests::houses::Houses;
 use tempfile::TempDir;
 
 /// Rust's name of the target, the emulator's, and the C library's folder.
@@ -127,10 +129,20 @@ async fn arm_nodes_explore_and_exploit_beside_native_ones_and_compute_what_they_
         ..Default::default()
     };
     let (mut fleet, _) = DemoPlan::new(&args).unwrap().fleet(federation).unwrap();
-    // The ARM nodes measure the same household as the first native one.
-    let twins: Vec<HouseholdNode> = (fleet.nodes.split_off(fleet.nodes.len() - PLATFORMS.len()).into_iter())
-        .map(|house| HouseholdNode { id: house.id, household: fleet.nodes[0].household.clone() })
-        .collect();
+    // Gradients are compared, not what ten steps make of their last digits.
+    let mut settings = (*fleet.rules).clone();
+    let TrainingConfig { loss, samples_max, .. } = settings.training;
+    settings.training = TrainingConfig { loss, samples_max, ..TrainingConfig::plain_gradient() };
+    fleet.rules = Rules::new(settings).unwrap();
+    // Each ARM node has a native one beside it that measures the same household and draws its rows with the same seed.
+    let twins = fleet.nodes.split_off(fleet.nodes.len() - PLATFORMS.len());
+    let natives = fleet.nodes.split_off(fleet.nodes.len() - PLATFORMS.len());
+    let beside = natives.iter().zip(&twins).map(|(native, twin)| {
+        let mut config = fleet.node_config(twin, &broker.url()).with_derived_seed();
+        config.node.id = native.id.clone();
+        config
+    });
+    let houses = Houses::start(beside.collect());
     let folder = TempDir::new().unwrap();
     let mut devices: Vec<Child> = (twins.iter().zip(PLATFORMS))
         .map(|(house, platform)| start(&fleet, house, platform, &broker.url(), &folder))
@@ -154,13 +166,12 @@ async fn arm_nodes_explore_and_exploit_beside_native_ones_and_compute_what_they_
 
     assert_eq!(ran.ended, RunEnd::Complete);
     assert!(phases.values().any(|phase| *phase == Phase::Exploiting), "{phases:?}");
-    let native = &fleet.nodes[0].id;
     let dim = fleet.initial_model.weights.len();
-    for (house, (target, ..)) in twins.iter().zip(PLATFORMS) {
+    for ((house, native), (target, ..)) in twins.iter().zip(&natives).zip(PLATFORMS) {
         assert!(drawn.contains_key(&house.id), "{target} was never drawn: {drawn:?}");
         let mut compared = 0;
         for (&round, _) in phases.iter().filter(|(_, phase)| **phase == Phase::Exploring) {
-            let here = &received[&(round, native.clone())];
+            let here = &received[&(round, native.id.clone())];
             let there = &received[&(round, house.id.clone())];
             assert_eq!(here.samples, there.samples, "{target}, round {round}");
             let (here, there) = (here.vector.decode(dim).unwrap(), there.vector.decode(dim).unwrap());
@@ -171,6 +182,7 @@ async fn arm_nodes_explore_and_exploit_beside_native_ones_and_compute_what_they_
         }
         assert!(compared > 0, "no round was compared");
     }
+    houses.stop().await;
     for device in &mut devices {
         let stopped = Command::new("kill").arg(device.id().to_string()).status().unwrap();
         assert!(stopped.success(), "the node lives until it is asked to leave");
