@@ -10,7 +10,7 @@ use evenhand_federation::{
 };
 use evenhand_link::Traffic;
 use evenhand_protocol::identity::{Digest, FederationId, NodeId};
-use evenhand_protocol::message::{Phase, Refusal, Why};
+use evenhand_protocol::message::{Phase, Refusal, SkillPermille, Why};
 
 /// A generator that needs no crate: the multiplicative congruential one of Lehmer.
 struct Lehmer(u64);
@@ -115,7 +115,13 @@ fn record(all: &mut [SyntheticNode], round: u32, exploring: u32, rng: &mut Lehme
             BTreeMap::new()
         };
         nodes.push(NodeRound {
-            measured: MeasureResponse::NotAsked,
+            measured: match away {
+                true => MeasureResponse::NotAsked,
+                false => MeasureResponse::Measured {
+                    samples: 48,
+                    skill: Some(SkillPermille::of(0.1 * mean(node))),
+                },
+            },
             node: node.id.clone(),
             why: match (away, measuring, asked) {
                 (true, _, _) => Why::Absent,

@@ -1,7 +1,7 @@
 // The panels of the overview. A new panel is one function and one line of PANELS.
 
 import { Z95, interval, nodesTable, ofNodes, overRounds, roundsTable, tally } from './charts.js';
-import { bytes, count, fixed, html, number, plain, table } from './dom.js';
+import { bytes, count, fixed, html, number, percent, plain, table } from './dom.js';
 import { Figure } from './plot.js';
 
 /// Section of the page, id, title, note and drawing function of each panel, in the order of the page.
@@ -12,6 +12,7 @@ const PANELS = [
   ['shares', 'odds', 'Sampling probabilities', '', odds],
   ['reward', 'waiting', 'Waiting now', 'Rounds since each node received the model.', waiting],
   ['reward', 'staleness', 'Staleness over rounds', 'Mean over nodes, and the longest wait.', staleness],
+  ['reward', 'skill', 'Skill of the forecasts', 'Against the best naive one over four weeks, from those who wait least on average to those who wait most: what being drawn was worth.', skill],
   ['wire', 'traffic', 'Traffic', 'Payload bytes of the coordinator’s link, a round.', traffic],
   ['wire', 'present', 'Nodes present', 'Nodes online when a round closed, and nodes asked in it.', present],
   ['wire', 'refusals', 'Responses and refusals', '', responses],
@@ -113,6 +114,15 @@ function staleness(figure, { overview, points }) {
   figure.show((width) => overRounds(width, points, overview.changes, {
     name: 'rounds', series, format: (value) => number(value, 3), description: 'Mean and longest staleness over rounds.',
   }), () => roundsTable('Staleness by round', points, series, (value) => number(value, 3)));
+}
+
+function skill(figure, { nodes }) {
+  const ordered = nodes.filter((node) => node.skill !== null && node.removed === null).sort((a, b) => a.staleness_mean - b.staleness_mean);
+  figure.show((width) => ofNodes(width, ordered, {
+    name: 'skill', value: (node) => node.skill, format: percent,
+    text: (node) => `${node.id}\nskill ${percent(node.skill)}, waits ${fixed(node.staleness_mean, 2)} rounds on average`,
+    description: `Skill of the forecasts of ${count(ordered.length)} nodes, in the order of their mean wait.`,
+  }), () => nodesTable('Skill', ordered, [['skill', (n) => percent(n.skill)], ['mean wait', (n) => fixed(n.staleness_mean, 2)]]));
 }
 
 function traffic(figure, { overview, points }) {
