@@ -95,12 +95,22 @@ impl ForecastStatus {
         })
     }
 
-    /// Skill and coverage by lead, and the pinball loss over all leads.
+    /// Skill by lead and by the model's age, coverage by lead, and the pinball loss over all leads.
     pub(super) fn add_metrics(&self, metrics: &mut MetricsText) {
         let skills = || self.leads.iter().chain(&self.overall);
         metrics.family("forecast_skill", Gauge, "Skill against the best naive forecast, last four weeks.");
         for (skill, value) in skills().filter_map(|skill| Some((skill, skill.skill?))) {
             metrics.sample("forecast_skill", &[("lead", &skill.of)], value);
+        }
+        let since = self.overall.as_ref().and_then(|overall| overall.skill_all);
+        metrics.optional_gauge(
+            "forecast_skill_since_joining",
+            "Skill over all leads since the beginning.",
+            since,
+        );
+        metrics.family("forecast_skill_by_staleness", Gauge, "Skill by rounds since the model was received.");
+        for (skill, value) in self.staleness.iter().filter_map(|skill| Some((skill, skill.skill?))) {
+            metrics.sample("forecast_skill_by_staleness", &[("staleness", &skill.of)], value);
         }
         metrics.family(
             "forecast_coverage",
@@ -148,6 +158,25 @@ impl fmt::Display for ForecastStatus {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_being_drawn_was_worth_is_in_the_metrics() {
+        let sums =
+            SkillSums { count: 4, absolute: 3.0, naive: [5.0, 6.0, 4.0, 8.0, 9.0], pinball: 2.0, covered: 3 };
+        let status = ForecastStatus {
+            collecting: None,
+            vector: None,
+            overall: Some(SkillStatus::new("all", &SkillSums::default(), &sums)),
+            leads: Vec::new(),
+            staleness: vec![SkillStatus::new("up to 4 rounds", &sums, &sums)],
+        };
+        let mut metrics = MetricsText::new("evenhand_node");
+        status.add_metrics(&mut metrics);
+        let text = metrics.into_text();
+        assert!(text.contains("forecast_skill_by_staleness{staleness=\"up to 4 rounds\"} 0.25"), "{text}");
+        assert!(text.contains("forecast_skill_since_joining 0.25"), "{text}");
+        assert!(!text.contains("forecast_skill{"), "nothing in the last four weeks: {text}");
+    }
 
     #[test]
     fn what_is_missing_is_said_instead_of_nothing() {

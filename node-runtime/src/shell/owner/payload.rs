@@ -5,22 +5,32 @@ use serde_json::{Map, Value, json};
 use super::power_unit::PowerUnit;
 use crate::core::Forecast;
 use crate::forecast::ForecastVector;
-use crate::shell::StatusSnapshot;
+use crate::shell::{SkillStatus, StatusSnapshot};
 use crate::source::time::iso_text;
 
 /// The node's standing, and the errors and skill of its forecasts.
 pub(super) fn state(status: &StatusSnapshot) -> Value {
     let account = status.account.as_ref();
-    let overall = status.day_ahead.as_ref().and_then(|day_ahead| day_ahead.overall.as_ref());
+    let day_ahead = status.day_ahead.as_ref();
+    let overall = day_ahead.and_then(|day_ahead| day_ahead.overall.as_ref());
     json!({
         "mean_absolute_error": status.mean_absolute_error,
         "skill_percent": overall.and_then(|overall| overall.skill).map(|skill| skill * 100.0),
+        "skill_since_joining_percent": overall.and_then(|overall| overall.skill_all).map(|skill| skill * 100.0),
+        "skill_percent_by_lead": day_ahead.map(|day_ahead| skill_percents(&day_ahead.leads)),
+        "skill_percent_by_staleness": day_ahead.map(|day_ahead| skill_percents(&day_ahead.staleness)),
         "coverage_percent": overall.and_then(|overall| overall.coverage).map(|coverage| coverage * 100.0),
         "round": status.round,
         "standing": account.map(|account| account.standing),
         "chance_percent": account.map(|account| account.sampling_probability * 100.0),
         "staleness": account.map(|account| account.staleness),
     })
+}
+
+/// Skill by the name of the forecasts, where it is known.
+fn skill_percents(skills: &[SkillStatus]) -> Map<String, Value> {
+    let known = skills.iter().filter_map(|skill| Some((skill.of.clone(), (skill.skill? * 100.0).into())));
+    known.collect()
 }
 
 /// A forecast of one step by its end.
