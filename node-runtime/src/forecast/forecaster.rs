@@ -135,14 +135,10 @@ impl Forecaster {
         let before = self.history.measured();
         let own = self.history.oldest().unwrap_or(i64::MAX);
         let mut merged = LoadHistory::new(self.settings.step_s, self.settings.history_steps);
-        for history in [earlier, &self.history] {
-            let (Some(oldest), Some(newest)) = (history.oldest(), history.newest()) else { continue };
-            let end = if std::ptr::eq(history, earlier) { newest.min(own - 1) } else { newest };
-            for step in oldest..=end {
-                if let Some(load) = history.load(step) {
-                    merged.push(step, load, &self.local);
-                }
-            }
+        for (step, load) in
+            earlier.measured_loads().filter(|(step, _)| *step < own).chain(self.history.measured_loads())
+        {
+            merged.push(step, load, &self.local);
         }
         self.history = merged;
         self.history.measured() - before

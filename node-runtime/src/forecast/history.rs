@@ -79,6 +79,12 @@ impl LoadHistory {
         Self::get(&self.loads, self.newest, step)
     }
 
+    /// The measured loads by step, oldest first.
+    pub fn measured_loads(&self) -> impl Iterator<Item = (i64, f32)> {
+        let steps = self.oldest().unwrap_or(0)..;
+        steps.zip(self.loads.iter().copied()).filter(|(_, load)| !load.is_nan())
+    }
+
     /// The load of a step minus the naive profile, as it was known the step before.
     pub fn residual(&self, step: i64) -> Option<f32> {
         Self::get(&self.residuals, self.newest, step)
