@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Writes the shipped models into onnx-models/models/, the same bytes every time.
+"""Writes the shipped models into onnx-models/models/, or another folder, the same bytes every time.
 
     python3 -m venv venv && venv/bin/pip install onnx numpy
-    venv/bin/python onnx-models/generate.py
+    venv/bin/python onnx-models/generate.py [FOLDER]
 
 Initial weights are PyTorch's defaults, uniform on ±1/√fan_in (±1/√hidden in the recurrent layer), drawn from numpy's
 PCG64 with one fixed seed for each model. `dqn-nature` carries no weights: its parameters are graph inputs without a
@@ -10,13 +10,14 @@ default, and the loader draws them from `evenhand.seed` (see README.md, "Archite
 """
 
 import pathlib
+import sys
 import zlib
 
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-FOLDER = pathlib.Path(__file__).parent / "models"
+FOLDER = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent / "models")
 OPSET, IR_VERSION = 17, 8
 
 

@@ -10,6 +10,9 @@ use crate::kernel::composed::composed;
 /// A backend that models can be trained on.
 #[allow(private_interfaces)]
 pub trait Engine: Backend {
+    /// A name for logs and reports.
+    const BACKEND: &'static str;
+
     /// Runs a kernel.
     #[doc(hidden)]
     fn run(kernel: &Kernel, operands: Vec<FloatTensor<Self>>) -> FloatTensor<Self> {
@@ -24,4 +27,6 @@ pub trait Engine: Backend {
 }
 
 #[cfg(feature = "ndarray")]
-impl Engine for crate::backend::NdArray {}
+impl Engine for crate::backend::NdArray {
+    const BACKEND: &'static str = "burn-ndarray";
+}

@@ -1,11 +1,11 @@
-//! The file with other weights in place, or with its weights as inputs.
+//! The file with other weights in place.
 
 use std::collections::HashMap;
 
 use prost::Message;
-use tract_onnx::pb;
 
 use crate::order::Parameter;
+use crate::pb;
 
 /// The tensors of a file that hold parameters (initializers, and values of Constant nodes), each with its value.
 fn tensors<'f, 'p, V: Copy>(
@@ -36,10 +36,10 @@ pub(crate) fn strip<'p>(file: &mut pb::ModelProto, parameters: impl Iterator<Ite
         for attribute in node.attribute.iter_mut().filter(|attribute| attribute.name == "value_floats") {
             let floats = std::mem::take(&mut attribute.floats);
             attribute.name = "value".to_owned();
-            attribute.r#type = pb::attribute_proto::AttributeType::Tensor as i32;
+            attribute.r#type = pb::AttributeType::Tensor as i32;
             attribute.t = Some(pb::TensorProto {
                 dims: vec![floats.len() as i64],
-                data_type: pb::tensor_proto::DataType::Float as i32,
+                data_type: pb::DataType::Float as i32,
                 float_data: floats,
                 ..Default::default()
             });
@@ -61,48 +61,6 @@ pub(crate) fn fill<'a>(
         tensor.raw_data = values.iter().flat_map(|value| value.to_le_bytes()).collect();
     }
     file
-}
-
-/// The file with its parameters as further inputs, in canonical order after its own.
-///
-/// They get names of their own: tract calls what it makes of a node after it, such as the bias of `conv1` `conv1.bias`.
-pub(crate) fn without<'a>(
-    stripped: &pb::ModelProto,
-    parameters: impl Iterator<Item = &'a Parameter>,
-) -> pb::ModelProto {
-    let mut file = stripped.clone();
-    let parameters: Vec<&Parameter> = parameters.collect();
-    let new_name = |index: usize| format!("evenhand parameter {index}");
-    let places: HashMap<&str, usize> =
-        parameters.iter().enumerate().map(|(index, p)| (p.name.as_str(), index)).collect();
-    let graph = file.graph.get_or_insert_default();
-    graph.initializer.retain(|tensor| !places.contains_key(tensor.name.as_str()));
-    graph.input.retain(|input| !places.contains_key(input.name.as_str()));
-    graph.node.retain(|node| node.op_type != "Constant" || !places.contains_key(node.output[0].as_str()));
-    for input in graph.node.iter_mut().flat_map(|node| &mut node.input) {
-        if let Some(&index) = places.get(input.as_str()) {
-            *input = new_name(index);
-        }
-    }
-    graph.input.extend(parameters.iter().enumerate().map(|(index, p)| input(new_name(index), &p.shape)));
-    file
-}
-
-fn input(name: String, shape: &[usize]) -> pb::ValueInfoProto {
-    use pb::tensor_shape_proto::Dimension;
-    use pb::tensor_shape_proto::dimension::Value;
-    let dimension =
-        |&size: &usize| Dimension { value: Some(Value::DimValue(size as i64)), ..Default::default() };
-    let tensor = pb::type_proto::Tensor {
-        elem_type: pb::tensor_proto::DataType::Float as i32,
-        shape: Some(pb::TensorShapeProto { dim: shape.iter().map(dimension).collect() }),
-    };
-    let value = Some(pb::type_proto::Value::TensorType(tensor));
-    pb::ValueInfoProto {
-        name,
-        r#type: Some(pb::TypeProto { value, ..Default::default() }),
-        ..Default::default()
-    }
 }
 
 /// The bytes of the file with these weights and these additions to its metadata.

@@ -7,10 +7,8 @@
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-use tract_onnx::pb;
-use tract_onnx::pb::tensor_proto::DataType;
-
 use crate::operators::is_fixed_input;
+use crate::pb::{self, DataType};
 
 /// Gives every fixed input whose tensor is used as a weight too an initializer of its own, a copy of that tensor.
 ///

@@ -2,12 +2,11 @@
 
 use std::collections::HashMap;
 
-use tract_onnx::pb;
-
 use crate::error::{GraphError, GraphNodeError, ModelError, Result};
 use crate::limits::ModelLimits;
 use crate::node_reader::NodeReader;
 use crate::operators::{self, ElementKind, Operator};
+use crate::pb::{self, DataType, DimensionValue};
 use crate::proto::{self, FileTensor, TensorValues};
 
 pub(crate) type ValueId = usize;
@@ -142,25 +141,18 @@ fn default_domain(domain: &str) -> bool {
 /// The declared dimensions of an input: floats of known rank.
 fn boundary(info: &pb::ValueInfoProto, limits: &ModelLimits) -> Result<Vec<InputDim>> {
     let fail = |why: String| ModelError::Graph(GraphError::Boundary { name: info.name.clone(), why });
-    let Some(pb::type_proto::Value::TensorType(tensor)) = info.r#type.as_ref().and_then(|t| t.value.as_ref())
-    else {
-        return Err(fail("it has no tensor type".to_owned()));
-    };
-    if tensor.elem_type != pb::tensor_proto::DataType::Float as i32 {
-        let kind = pb::tensor_proto::DataType::try_from(tensor.elem_type);
-        return Err(fail(
-            kind.map_or("an unknown element type".to_owned(), |kind| kind.as_str_name().to_owned()),
-        ));
+    let tensor = info.tensor_type().ok_or_else(|| fail("it has no tensor type".to_owned()))?;
+    if tensor.elem_type != DataType::Float as i32 {
+        return Err(fail(format!("element type {}", DataType::onnx_name(tensor.elem_type))));
     }
     let shape = tensor.shape.as_ref().ok_or_else(|| fail("it has no shape".to_owned()))?;
     ModelLimits::check(&format!("`{}`", info.name), shape.dim.len(), limits.rank_max, "rank_max")?;
-    use pb::tensor_shape_proto::dimension::Value;
-    let dim = |dim: &pb::tensor_shape_proto::Dimension| match &dim.value {
-        Some(Value::DimValue(size)) => match usize::try_from(*size) {
+    let dim = |dim: &pb::DimensionProto| match &dim.value {
+        Some(DimensionValue::Size(size)) => match usize::try_from(*size) {
             Ok(size) if (1..=limits.tensor_elements_max).contains(&size) => Ok(InputDim::Fixed(size)),
             _ => Err(fail(format!("a dimension of {size}"))),
         },
-        Some(Value::DimParam(name)) => Ok(InputDim::Free(name.clone())),
+        Some(DimensionValue::Name(name)) => Ok(InputDim::Free(name.clone())),
         None => Ok(InputDim::Free(String::new())),
     };
     shape.dim.iter().map(dim).collect()

@@ -1,10 +1,10 @@
-//! ONNX models, trained through burn and run through tract.
+//! ONNX models, trained through burn and run through tract or burn.
 //!
 //! A file is loaded at run time: no code is generated, and nothing is recompiled when the model changes.
 //!
 //! | stage | modules | result |
 //! |---|---|---|
-//! | read | `proto`, `seed`, `fixed_inputs` | the decoded file, within [`ModelLimits`] |
+//! | read | `pb`, `proto`, `seed`, `fixed_inputs` | the decoded file, within [`ModelLimits`] |
 //! | graph | `graph`, `node_reader`, `operators` | names resolved, attributes parsed, unsupported parts refused |
 //! | order | `order`, `personal` | the trainable [`Parameter`]s in canonical order, and the digest: a [`Model`] |
 //! | lower | `lower`, `operators`, `plan` | a plan of kernels for one input shape, every size checked |
@@ -53,6 +53,7 @@ mod model;
 mod node_reader;
 mod operators;
 mod order;
+mod pb;
 mod personal;
 mod plan;
 mod proto;
@@ -62,7 +63,7 @@ mod seed;
 pub mod shipped;
 mod train;
 
-/// The backends of this build, chosen by features.
+/// The backends of this build, chosen by features: those that train and predict, and tract, which predicts.
 pub mod backend {
     #[cfg(feature = "flex")]
     pub use burn_flex::Flex;
@@ -70,13 +71,15 @@ pub mod backend {
     #[cfg(feature = "ndarray")]
     #[allow(deprecated)]
     pub type NdArray = burn_ndarray::NdArray;
+    #[cfg(feature = "tract")]
+    pub use crate::infer::Tract;
 }
 
 pub use batch::Batch;
 pub use descent::Sgd;
 pub use engine::Engine;
 pub use error::{GraphError, GraphNodeError, ModelError, TensorError};
-pub use infer::Predictor;
+pub use infer::{DefaultInference, InferenceEngine, Predictor};
 pub use limits::ModelLimits;
 pub use loss::{Loss, Targets};
 pub use model::{LoadOptions, Model};

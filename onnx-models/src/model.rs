@@ -3,8 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tract_onnx::pb;
-
 use crate::error::{ModelError, Result};
 use crate::graph::{InputDim, ModelGraph};
 use crate::limits::ModelLimits;
@@ -12,7 +10,7 @@ use crate::lower;
 use crate::order::{self, ChosenParameters, Parameter, ParameterVector};
 use crate::personal::ModelPart;
 use crate::plan::ExecutionPlan;
-use crate::{export, fixed_inputs, personal, proto, quantiles, seed};
+use crate::{export, fixed_inputs, pb, personal, proto, quantiles, seed};
 
 /// Options of loading a file.
 #[derive(Debug, Clone, Default)]
@@ -143,6 +141,7 @@ impl Model {
 
 impl ModelInner {
     /// All parameters in the order of the plan: the shared ones, then the personal ones.
+    #[cfg(feature = "tract")]
     pub(crate) fn parameters(&self) -> impl Iterator<Item = &Parameter> {
         self.shared.parameters.iter().chain(&self.personal.parameters)
     }
@@ -231,18 +230,9 @@ impl ModelInner {
 
 /// The first output's declared shape; empty if it declares none.
 fn declared(file: &pb::ModelProto) -> Vec<Option<usize>> {
-    use pb::tensor_shape_proto::dimension::Value;
     let output = file.graph.as_ref().and_then(|graph| graph.output.first());
-    let Some(pb::type_proto::Value::TensorType(tensor)) =
-        output.and_then(|output| output.r#type.as_ref()).and_then(|t| t.value.as_ref())
-    else {
-        return vec![];
-    };
-    let size = |dim: &pb::tensor_shape_proto::Dimension| match dim.value {
-        Some(Value::DimValue(size)) => usize::try_from(size).ok(),
-        _ => None,
-    };
-    tensor.shape.iter().flat_map(|shape| &shape.dim).map(size).collect()
+    let shape = output.and_then(pb::ValueInfoProto::tensor_type).and_then(|tensor| tensor.shape.as_ref());
+    shape.iter().flat_map(|shape| &shape.dim).map(pb::DimensionProto::size).collect()
 }
 
 impl InputDim {

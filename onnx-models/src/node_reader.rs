@@ -3,11 +3,9 @@
 use std::cell::RefCell;
 use std::ops::RangeInclusive;
 
-use tract_onnx::pb;
-use tract_onnx::pb::attribute_proto::AttributeType;
-
 use crate::error::{GraphNodeError, NodeResult};
 use crate::limits::ModelLimits;
+use crate::pb::{self, AttributeType};
 use crate::proto::{self, FileTensor};
 
 /// A node of the file while it is parsed; [`finish`](Self::finish) refuses attributes that were not read.
@@ -63,7 +61,7 @@ impl<'a> NodeReader<'a> {
         if attribute.r#type != kind as i32 || !attribute.ref_attr_name.is_empty() {
             return Err(GraphNodeError::AttributeValue {
                 name,
-                why: format!("expected type {}", kind.as_str_name()),
+                why: format!("expected type {}", kind.onnx_name()),
             });
         }
         Ok(Some(attribute))

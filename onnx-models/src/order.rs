@@ -2,11 +2,11 @@
 
 use prost::Message;
 use sha2::{Digest, Sha256};
-use tract_onnx::pb;
 
 use crate::error::{GraphError, ModelError, Result};
 use crate::graph::{ModelGraph, TrainableValue, ValueId, ValueSource};
 use crate::operators::{Operator, is_fixed_input, is_running_statistic};
+use crate::pb;
 use crate::proto::{FileTensor, TensorValues};
 
 /// One trainable tensor and its place in the flat vector.

@@ -6,10 +6,10 @@
 use std::mem::size_of;
 
 use prost::Message;
-use tract_onnx::pb;
 
 use crate::error::{GraphError, ModelError, Result, TensorError};
 use crate::limits::ModelLimits;
+use crate::pb::{self, DataType};
 
 /// Decodes a model after bounding the memory it takes.
 pub(crate) fn decode(bytes: &[u8], limits: &ModelLimits) -> Result<pb::ModelProto> {
@@ -125,13 +125,11 @@ static VALUE_INFO: MessageSchema = MessageSchema {
 static TYPE: MessageSchema =
     MessageSchema { bytes: size_of::<pb::TypeProto>(), fields: &[(1, Nested(&TENSOR_TYPE)), (6, Bytes)] };
 static TENSOR_TYPE: MessageSchema =
-    MessageSchema { bytes: size_of::<pb::type_proto::Tensor>(), fields: &[(2, Nested(&TENSOR_SHAPE))] };
+    MessageSchema { bytes: size_of::<pb::TensorTypeProto>(), fields: &[(2, Nested(&TENSOR_SHAPE))] };
 static TENSOR_SHAPE: MessageSchema =
     MessageSchema { bytes: size_of::<pb::TensorShapeProto>(), fields: &[(1, Nested(&DIMENSION))] };
-static DIMENSION: MessageSchema = MessageSchema {
-    bytes: size_of::<pb::tensor_shape_proto::Dimension>(),
-    fields: &[(2, Bytes), (3, Bytes)],
-};
+static DIMENSION: MessageSchema =
+    MessageSchema { bytes: size_of::<pb::DimensionProto>(), fields: &[(2, Bytes), (3, Bytes)] };
 
 struct DecodeBudget<'a> {
     left: usize,
@@ -251,7 +249,6 @@ pub(crate) fn tensor(proto: &pb::TensorProto, limits: &ModelLimits) -> Result<Fi
         "tensor_elements_max",
     )?;
 
-    use pb::tensor_proto::DataType;
     let raw = &proto.raw_data;
     let data = match DataType::try_from(proto.data_type) {
         Ok(DataType::Float) => TensorValues::Float(if raw.is_empty() {
@@ -274,8 +271,7 @@ pub(crate) fn tensor(proto: &pb::TensorProto, limits: &ModelLimits) -> Result<Fi
         } else {
             raw.iter().map(|&v| i64::from(v != 0)).collect()
         }),
-        Ok(other) => return Err(fail(TensorError::Type(other.as_str_name().to_owned()))),
-        Err(_) => return Err(fail(TensorError::Type(format!("number {}", proto.data_type)))),
+        _ => return Err(fail(TensorError::Type(DataType::onnx_name(proto.data_type)))),
     };
     let (found, width) = match (&data, DataType::try_from(proto.data_type)) {
         (TensorValues::Float(values), _) => (values.len(), 4),

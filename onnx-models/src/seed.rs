@@ -4,10 +4,10 @@
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
-use tract_onnx::pb;
 
 use crate::error::{ModelError, Result, TensorError};
 use crate::limits::ModelLimits;
+use crate::pb;
 use crate::proto::elements;
 
 /// The metadata key that asks for seeded weights.
@@ -46,7 +46,7 @@ pub(crate) fn materialise(file: &mut pb::ModelProto, limits: &ModelLimits) -> Re
         let data = (0..count).flat_map(|_| (uniform(random.next_u32()) as f32).to_le_bytes()).collect();
         graph.initializer.push(pb::TensorProto {
             dims: dims.iter().map(|&d| d as i64).collect(),
-            data_type: pb::tensor_proto::DataType::Float as i32,
+            data_type: pb::DataType::Float as i32,
             name: input.name.clone(),
             raw_data: data,
             ..Default::default()
@@ -63,11 +63,5 @@ pub(crate) fn materialise(file: &mut pb::ModelProto, limits: &ModelLimits) -> Re
 
 /// The sizes of an input that declares all of them.
 fn fixed(input: &pb::ValueInfoProto) -> Option<Vec<usize>> {
-    use pb::tensor_shape_proto::dimension::Value;
-    let pb::type_proto::Value::TensorType(tensor) = input.r#type.as_ref()?.value.as_ref()?;
-    let size = |dim: &pb::tensor_shape_proto::Dimension| match dim.value {
-        Some(Value::DimValue(size)) => usize::try_from(size).ok(),
-        _ => None,
-    };
-    tensor.shape.as_ref()?.dim.iter().map(size).collect()
+    input.tensor_type()?.shape.as_ref()?.dim.iter().map(pb::DimensionProto::size).collect()
 }

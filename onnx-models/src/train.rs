@@ -3,16 +3,16 @@
 use std::sync::Arc;
 
 use burn_autodiff::Autodiff;
+use burn_backend::AutodiffBackend;
 use burn_backend::ops::FloatTensorOps;
 use burn_backend::tensor::{Device, FloatTensor};
-use burn_backend::{AutodiffBackend, Backend};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 
 use crate::batch::Batch;
 use crate::engine::Engine;
 use crate::error::Result;
-use crate::kernel::execute::{execute, tensor, values};
+use crate::kernel::execute::{PreparedPlan, execute, tensor, values};
 use crate::loss::{Loss, output_loss};
 use crate::model::Model;
 use crate::personal::ModelPart;
@@ -78,12 +78,6 @@ pub struct Trainer<B: Engine = DefaultBackend> {
     device: Device<B>,
     plans: Vec<Arc<PreparedPlan<B>>>,
     dropout: ChaCha8Rng,
-}
-
-struct PreparedPlan<B: Backend> {
-    shape: Vec<usize>,
-    plan: ExecutionPlan,
-    constants: Vec<FloatTensor<B>>,
 }
 
 impl Trainer<DefaultBackend> {
@@ -222,13 +216,11 @@ impl<B: Engine> Trainer<B> {
     fn prepare(&mut self, weights: &[f32], inputs: &[f32], shape: &[usize]) -> Result<Arc<PreparedPlan<B>>> {
         self.model.inner.check_weights(weights)?;
         let shapes = self.model.inner.input_shapes(shape, inputs.len())?;
-        if let Some(found) = self.plans.iter().find(|prepared| prepared.shape == shape) {
+        if let Some(found) = self.plans.iter().find(|prepared| prepared.plan.inputs[0].1 == shape) {
             return Ok(found.clone());
         }
         let plan = self.model.inner.plan(&shapes, 1)?;
-        let constants =
-            plan.constants.iter().map(|c| tensor::<B>(c.data.to_vec(), &c.shape, &self.device)).collect();
-        let prepared = Arc::new(PreparedPlan { shape: shape.to_vec(), plan, constants });
+        let prepared = Arc::new(PreparedPlan::new(plan, &self.device));
         if self.plans.len() == PLANS_MAX {
             self.plans.remove(0);
         }

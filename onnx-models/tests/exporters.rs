@@ -3,9 +3,9 @@
 
 mod support;
 
-use evenhand_models::{Batch, Engine, LoadOptions, Loss, Model, ModelError, Predictor, Targets};
+use evenhand_models::{Batch, Engine, InferenceEngine, LoadOptions, Loss, Model, ModelError, Targets};
 use serde_json::Value;
-use support::{on_every_backend, trainer};
+use support::{on_every_backend, predictor, trainer, with_every_inference_engine};
 
 on_every_backend!(files_of_both_exporters_train_as_in_pytorch);
 
@@ -23,7 +23,7 @@ fn load(bytes: &[u8], record: &Value) -> Model {
     }
 }
 
-fn check<B: Engine>(path: &std::path::Path, record: &Value) -> Result<(), String> {
+fn check<E: InferenceEngine, B: Engine>(path: &std::path::Path, record: &Value) -> Result<(), String> {
     let model = load(&std::fs::read(path).unwrap(), record);
     let weights = model.initial_weights();
     let loss: Loss = record["loss"].as_str().unwrap().parse().unwrap();
@@ -51,21 +51,31 @@ fn check<B: Engine>(path: &std::path::Path, record: &Value) -> Result<(), String
     let mut gradient = found.gradient;
     gradient.sort_by(f32::total_cmp);
     close("gradient", &gradient, &floats(&record["sorted_gradient"]), 1e-4)?;
-    let mut predictor = Predictor::new(&model, &weights).unwrap();
-    let tract = predictor.predict(&batch.inputs, &batch.shape);
-    close("tract", &tract.map_err(|e| e.to_string())?, &output, 1e-5)?;
+    let mut predictor = predictor::<E>(&model, &weights);
+    let predicted = predictor.predict(&batch.inputs, &batch.shape);
+    close(E::NAME, &predicted.map_err(|e| e.to_string())?, &output, 1e-5)?;
     let raised: Vec<f32> = weights.iter().map(|w| w + 0.1).collect();
     let expected = floats(&record["raised_output"]);
     let (raised_output, _) =
         trainer.forward(&raised, &batch.inputs, &batch.shape).map_err(|e| e.to_string())?;
     close("output at raised weights", &raised_output, &expected, 1e-5)?;
     predictor.set_weights(&raised).unwrap();
-    let tract = predictor.predict(&batch.inputs, &batch.shape).map_err(|e| e.to_string())?;
-    close("tract at raised weights", &tract, &expected, 1e-5)?;
+    let predicted = predictor.predict(&batch.inputs, &batch.shape).map_err(|e| e.to_string())?;
+    close(&format!("{} at raised weights", E::NAME), &predicted, &expected, 1e-5)?;
     // Another batch size than the one exported.
     let (one, width) = ([&[1], &batch.shape[1..]].concat(), batch.inputs.len() / batch.shape[0]);
     let (first, _) = trainer.forward(&weights, &batch.inputs[..width], &one).map_err(|e| e.to_string())?;
     close("batch of one", &first, &output[..output.len() / batch.shape[0]], 1e-5)
+}
+
+fn collect_error<E: InferenceEngine, B: Engine>(
+    path: &std::path::Path,
+    record: &Value,
+    wrong: &mut Vec<String>,
+) {
+    if let Err(error) = check::<E, B>(path, record) {
+        wrong.push(format!("{}: {error}", path.display()));
+    }
 }
 
 fn files_of_both_exporters_train_as_in_pytorch<B: Engine>() {
@@ -79,9 +89,7 @@ fn files_of_both_exporters_train_as_in_pytorch<B: Engine>() {
         let name = path.file_name().unwrap().to_str().unwrap().to_owned();
         let record = path.with_file_name(format!("{}.json", name.split('.').next().unwrap()));
         let record = serde_json::from_slice(&std::fs::read(record).unwrap()).unwrap();
-        if let Err(error) = check::<B>(&path, &record) {
-            wrong.push(format!("{name}: {error}"));
-        }
+        with_every_inference_engine!(collect_error, B, &path, &record, &mut wrong);
         seen += 1;
     }
     wrong.sort();

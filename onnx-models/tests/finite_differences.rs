@@ -1,18 +1,21 @@
 //! Every operator's gradient against central differences, with respect to its data and to its weights.
 //!
 //! Each case is a graph `x + p → operator → y` with a squared error on y, so the gradient of p is that of the operator's
-//! input. tract must agree with the forward pass of every case too.
+//! input. Every inference engine must agree with the forward pass of every case too.
 #![allow(clippy::unwrap_used)]
 
 mod support;
 
 use std::collections::HashSet;
 
-use evenhand_models::{Batch, Engine, LoadOptions, Loss, Model, Predictor, Targets};
+use evenhand_models::{Batch, Engine, InferenceEngine, LoadOptions, Loss, Model, Targets};
 use support::Attr::{Float, Int, Ints, Tensor, Text, Texts};
-use support::{DeclaredDim, OnnxBuilder, next, on_every_backend, trainer, uniform};
+use support::{
+    DeclaredDim, OnnxBuilder, next, on_every_backend, predictor, trainer, uniform,
+    with_every_inference_engine,
+};
 
-on_every_backend!(gradients_are_those_of_finite_differences, tract_computes_the_same_outputs);
+on_every_backend!(gradients_are_those_of_finite_differences, inference_computes_the_same_outputs);
 
 type BuildOperator = fn(&mut OnnxBuilder, &mut u64);
 
@@ -272,20 +275,26 @@ fn gradients_are_those_of_finite_differences<B: Engine>() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-fn tract_computes_the_same_outputs<B: Engine>() {
+fn inference_computes_the_same_outputs<B: Engine>() {
+    with_every_inference_engine!(computes_the_same_outputs, B);
+}
+
+fn computes_the_same_outputs<E: InferenceEngine, B: Engine>() {
     let mut wrong: Vec<String> = Vec::new();
     for case in CASES {
         let (model, inputs) = build(case);
         let weights = model.initial_weights();
         let (burn, _) = trainer::<B>(&model).forward(&weights, &inputs, case.shape).unwrap();
-        let tract = Predictor::new(&model, &weights).unwrap().predict(&inputs, case.shape);
+        let predicted = predictor::<E>(&model, &weights).predict(&inputs, case.shape);
         let scale = burn.iter().fold(1.0f32, |max, v| v.abs().max(max));
-        match tract {
+        match predicted {
             Err(error) => wrong.push(format!("{}: {error}", case.name)),
-            Ok(tract) => {
-                assert_eq!(tract.len(), burn.len(), "{}", case.name);
-                if let Some((a, b)) = tract.iter().zip(&burn).find(|(a, b)| (*a - *b).abs() > 1e-5 * scale) {
-                    wrong.push(format!("{}: tract {a}, burn {b}", case.name));
+            Ok(predicted) => {
+                assert_eq!(predicted.len(), burn.len(), "{}", case.name);
+                if let Some((a, b)) =
+                    predicted.iter().zip(&burn).find(|(a, b)| (*a - *b).abs() > 1e-5 * scale)
+                {
+                    wrong.push(format!("{}: {} {a}, training {b}", case.name, E::NAME));
                 }
             }
         }

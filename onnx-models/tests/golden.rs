@@ -5,9 +5,9 @@ mod support;
 
 use std::collections::BTreeMap;
 
-use evenhand_models::{Batch, Engine, LoadOptions, Loss, Model, Predictor, Targets};
+use evenhand_models::{Batch, Engine, InferenceEngine, LoadOptions, Loss, Model, Targets};
 use serde_json::Value;
-use support::{on_every_backend, trainer};
+use support::{on_every_backend, predictor, trainer, with_every_inference_engine};
 
 on_every_backend!(
     mlp_with_squared_error,
@@ -73,8 +73,14 @@ fn check<B: Engine>(
         assert_close(&format!("{file} {}", parameter.name), part, &gradients[&parameter.name], TOLERANCE);
     }
     let burn = trainer::<B>(&model).forward(&weights, &batch.inputs, &batch.shape).unwrap().0;
-    let tract = Predictor::new(&model, &weights).unwrap().predict(&batch.inputs, &batch.shape).unwrap();
-    assert_close(&format!("{file}: tract against burn"), &tract, &burn, 1e-5);
+    with_every_inference_engine!(assert_predicts, B, file, &model, batch, &burn);
+}
+
+/// The second parameter is the backend that computed the outputs.
+fn assert_predicts<E: InferenceEngine, B: Engine>(file: &str, model: &Model, batch: &Batch, outputs: &[f32]) {
+    let mut predictor = predictor::<E>(model, &model.initial_weights());
+    let found = predictor.predict(&batch.inputs, &batch.shape).unwrap();
+    assert_close(&format!("{file}: {} against {}", E::NAME, B::BACKEND), &found, outputs, 1e-5);
 }
 
 fn gradients(value: &Value) -> BTreeMap<String, Vec<f32>> {

@@ -6,9 +6,11 @@ mod support;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
+#[cfg(feature = "tract")]
+use evenhand_models::backend::Tract;
 use evenhand_models::{
-    Batch, DefaultBackend, Engine, LoadOptions, Loss, Model, ModelError, ModelLimits, Predictor, Targets,
-    shipped,
+    Batch, DefaultBackend, Engine, InferenceEngine, LoadOptions, Loss, Model, ModelError, ModelLimits,
+    Predictor, Targets, shipped,
 };
 use prost::Message;
 use support::{Attr, DeclaredDim, OnnxBuilder, next, trainer};
@@ -72,8 +74,14 @@ fn exercise_on<B: Engine>(bytes: &[u8]) -> Result<(), ModelError> {
     let batch = Batch { inputs, shape, targets: Targets::Values(vec![0.5; output.len()]) };
     let update = trainer.gradient(&weights, &batch, Loss::Mse)?;
     assert_eq!(update.gradient.len(), model.dim());
-    Predictor::new(&model, &weights)?.predict(&batch.inputs, &batch.shape)?;
-    Ok(())
+    #[cfg(feature = "tract")]
+    predict::<Tract>(&model, &weights, &batch)?;
+    predict::<DefaultBackend>(&model, &weights, &batch)
+}
+
+/// Both engines that programs forecast with.
+fn predict<E: InferenceEngine>(model: &Model, weights: &[f32], batch: &Batch) -> Result<(), ModelError> {
+    Predictor::<E>::on(model, weights)?.predict(&batch.inputs, &batch.shape).map(drop)
 }
 
 fn within_memory(what: &str, work: impl FnOnce()) {

@@ -5,10 +5,13 @@
 
 mod support;
 
-use evenhand_models::{Batch, Engine, LoadOptions, Loss, Model, PERSONAL, Predictor, Sgd, Targets};
+use evenhand_models::{
+    Batch, Engine, InferenceEngine, LoadOptions, Loss, Model, PERSONAL, Predictor, Sgd, Targets,
+};
 use prost::Message;
 use support::{
-    Attr, DeclaredDim, OnnxBuilder, load, next, on_every_backend, shipped_model, trainer, uniform,
+    Attr, DeclaredDim, OnnxBuilder, load, next, on_every_backend, predictor, shipped_model, trainer, uniform,
+    with_every_inference_engine,
 };
 use tract_onnx::pb;
 
@@ -111,27 +114,30 @@ fn personal_epochs_are_those_of_a_model_that_trains_nothing_else<B: Engine>() {
 }
 
 fn outputs_depend_on_both_parts<B: Engine>() {
+    with_every_inference_engine!(predictions_depend_on_both_parts, B);
+}
+
+fn predictions_depend_on_both_parts<E: InferenceEngine, B: Engine>() {
     let mut seed = 7;
     for personal in choices() {
         let (whole, model) = (load(&net(seed, &[])), load(&net(seed, &personal)));
         let batch = batch(&mut seed);
-        let mut predictors = [
-            Predictor::new(&model, &model.initial_weights()).unwrap(),
-            Predictor::folding(&model, &model.initial_weights()).unwrap(),
-        ];
+        let mut reused = predictor::<E>(&model, &model.initial_weights());
+        let mut folding = Predictor::folding(&model, &model.initial_weights()).unwrap();
         let mut trainer = trainer::<B>(&model);
         for _ in 0..3 {
             let weights: Vec<f32> = (0..whole.dim()).map(|_| uniform(&mut seed)).collect();
             let shared = part(&whole, &weights, model.parameters());
             let own = part(&whole, &weights, model.personal_parameters());
-            let expected =
-                Predictor::new(&whole, &weights).unwrap().predict(&batch.inputs, &batch.shape).unwrap();
-            for predictor in &mut predictors {
-                predictor.set_weights(&shared).unwrap();
-                predictor.set_personal(&own).unwrap();
-                let found = predictor.predict(&batch.inputs, &batch.shape).unwrap();
-                assert!(support::off(&found, &expected) < 1e-6, "{personal:?}: {found:?} {expected:?}");
-            }
+            let expected = predictor::<E>(&whole, &weights).predict(&batch.inputs, &batch.shape).unwrap();
+            reused.set_weights(&shared).unwrap();
+            reused.set_personal(&own).unwrap();
+            let found = reused.predict(&batch.inputs, &batch.shape).unwrap();
+            assert!(support::off(&found, &expected) < 1e-6, "{personal:?}: {found:?} {expected:?}");
+            folding.set_weights(&shared).unwrap();
+            folding.set_personal(&own).unwrap();
+            let folded = folding.predict(&batch.inputs, &batch.shape).unwrap();
+            assert!(support::off(&folded, &expected) < 1e-6, "{personal:?}: {folded:?} {expected:?}");
             trainer.set_personal(&own).unwrap();
             let (found, _) = trainer.forward(&shared, &batch.inputs, &batch.shape).unwrap();
             assert!(support::off(&found, &expected) < 1e-5, "{personal:?}");

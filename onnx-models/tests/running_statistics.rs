@@ -3,8 +3,10 @@
 
 mod support;
 
-use evenhand_models::{Batch, Engine, LoadOptions, Loss, Model, Predictor, Targets};
-use support::{Attr, DeclaredDim, OnnxBuilder, load, on_every_backend, trainer};
+use evenhand_models::{Batch, Engine, InferenceEngine, LoadOptions, Loss, Model, Predictor, Targets};
+use support::{
+    Attr, DeclaredDim, OnnxBuilder, load, on_every_backend, predictor, trainer, with_every_inference_engine,
+};
 
 on_every_backend!(
     statistics_stored_as_weights_compute_as_statistics_of_their_own,
@@ -58,14 +60,35 @@ fn assert_computes_as_separate<B: Engine>(what: &str, merged: &OnnxBuilder) {
     for (model, state) in [(&merged, "as loaded"), (&exported, "exported")] {
         let found = trainer::<B>(model).gradient(&moved, &batch, Loss::Mse).unwrap();
         assert_eq!(found, expected, "{what}, {state}");
-        for predictor in [Predictor::new, Predictor::folding] {
-            let mut predictor = predictor(model, &model.initial_weights()).unwrap();
-            predictor.predict(&inputs, &shape).unwrap();
-            predictor.set_weights(&moved).unwrap();
-            let found = predictor.predict(&inputs, &shape).unwrap();
-            assert!(support::off(&found, &predicted) < 1e-6, "{what}, {state}: {found:?}, {predicted:?}");
-        }
+        let (what, one) = (&format!("{what}, {state}"), (&inputs[..], &shape[..]));
+        let mut folding = Predictor::folding(model, &model.initial_weights()).unwrap();
+        assert_moves(&mut folding, &moved, one, &predicted, what);
+        with_every_inference_engine!(assert_engine_moves; model, &moved, one, what);
     }
+}
+
+fn assert_engine_moves<E: InferenceEngine>(
+    model: &Model,
+    moved: &[f32],
+    batch: (&[f32], &[usize]),
+    what: &str,
+) {
+    let expected = predictor::<E>(&load(&separate()), moved).predict(batch.0, batch.1).unwrap();
+    let mut predictor = predictor::<E>(model, &model.initial_weights());
+    assert_moves(&mut predictor, moved, batch, &expected, what);
+}
+
+fn assert_moves<E: InferenceEngine>(
+    predictor: &mut Predictor<E>,
+    moved: &[f32],
+    (inputs, shape): (&[f32], &[usize]),
+    expected: &[f32],
+    what: &str,
+) {
+    predictor.predict(inputs, shape).unwrap();
+    predictor.set_weights(moved).unwrap();
+    let found = predictor.predict(inputs, shape).unwrap();
+    assert!(support::off(&found, expected) < 1e-6, "{}, {what}: {found:?}, {expected:?}", E::NAME);
 }
 
 fn statistics_stored_as_weights_compute_as_statistics_of_their_own<B: Engine>() {

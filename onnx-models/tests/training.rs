@@ -4,9 +4,13 @@
 mod support;
 
 use evenhand_models::{
-    Batch, Engine, LoadOptions, Loss, Model, ModelError, Predictor, QUANTILES, Sgd, Targets, Trainer, shipped,
+    Batch, Engine, InferenceEngine, LoadOptions, Loss, Model, ModelError, QUANTILES, Sgd, Targets, Trainer,
+    shipped,
 };
-use support::{Attr, DeclaredDim, OnnxBuilder, load, on_every_backend, shipped_model, trainer, uniform};
+use support::{
+    Attr, DeclaredDim, OnnxBuilder, load, on_every_backend, predictor, shipped_model, trainer, uniform,
+    with_every_inference_engine,
+};
 
 on_every_backend!(
     losses_are_pytorchs,
@@ -338,15 +342,23 @@ fn dropout_is_seeded_and_only_while_training<B: Engine>() {
     assert_ne!(first, slopes(&mut trainer), "masks differ from step to step");
     assert_eq!(first, slopes(&mut Trainer::on(&model, 1)), "and are those of the seed");
     assert_eq!(trainer.forward(&weights, &batch.inputs, &batch.shape).unwrap().0, vec![1.0; 1000]);
-    let predicted = Predictor::new(&model, &weights).unwrap().predict(&batch.inputs, &batch.shape).unwrap();
-    assert_eq!(predicted, vec![1.0; 1000]);
+    with_every_inference_engine!(assert_never_drops; &model, &batch);
+}
+
+fn assert_never_drops<E: InferenceEngine>(model: &Model, batch: &Batch) {
+    let mut predictor = predictor::<E>(model, &model.initial_weights());
+    assert_eq!(predictor.predict(&batch.inputs, &batch.shape).unwrap(), vec![1.0; 1000], "{}", E::NAME);
 }
 
 /// A stream predicted in two parts, with the hidden state passed on, equals the stream in one part.
 fn hidden_states_go_in_and_out<B: Engine>() {
+    with_every_inference_engine!(assert_hidden_states_go_in_and_out, B);
+}
+
+fn assert_hidden_states_go_in_and_out<E: InferenceEngine, B: Engine>() {
     let path = format!("{}/tests/exporters/stateful-gru.torchscript.17.onnx", env!("CARGO_MANIFEST_DIR"));
     let model = Model::load(&std::fs::read(path).unwrap(), &LoadOptions::default()).unwrap();
-    let mut predictor = Predictor::new(&model, &model.initial_weights()).unwrap();
+    let mut predictor = predictor::<E>(&model, &model.initial_weights());
     let mut seed = 3;
     let inputs: Vec<f32> = (0..5 * 3).map(|_| uniform(&mut seed)).collect();
     let whole = predictor.predict(&inputs, &[1, 5, 3]).unwrap();

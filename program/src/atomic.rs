@@ -11,12 +11,19 @@ use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
+use crate::private;
+
 const PREFIX: &str = ".evenhand-";
 const SUFFIX: &str = ".new";
 
 /// Replaces the file at `path`, and creates its folder if necessary.
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     AtomicFile::new(path).create_folder().write(bytes)
+}
+
+/// Replaces the file at `path` for its owner alone, and creates its folder if necessary.
+pub fn replace_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    AtomicFile::new(path).owner_only().create_folder().write(bytes)
 }
 
 /// Removes the temporary files that killed processes left in `folder`. Only for folders that no other process writes to.
@@ -55,7 +62,7 @@ impl AtomicFile {
         Self { owner_only: true, ..self }
     }
 
-    /// Its folder is created if necessary.
+    /// Its folder is created if necessary, for the file's readers.
     pub fn create_folder(self) -> Self {
         Self { create_folder: true, ..self }
     }
@@ -101,8 +108,10 @@ impl AtomicFile {
 
     fn temporary_for(&self, target: PathBuf) -> io::Result<TemporaryFile> {
         let folder = folder_of(&target);
-        if self.create_folder {
-            fs::create_dir_all(folder)?;
+        match (self.create_folder, self.owner_only) {
+            (true, true) => private::create_folder(folder)?,
+            (true, false) => fs::create_dir_all(folder)?,
+            (false, _) => {}
         }
         let mode = if self.owner_only { 0o600 } else { 0o666 };
         let file = tempfile::Builder::new()

@@ -7,6 +7,9 @@
 //! | [`suggest`] | "did you mean" | |
 //! | [`notify`] | readiness and watchdog messages to systemd | |
 //! | [`prometheus`] | the text format of Prometheus | |
+//! | [`log_rate`] | log lines of one kind, limited by time | |
+//! | [`private`] | files and folders for their owner alone | |
+//! | [`secret_file`] | files with secrets that others can read or guess | |
 //! | `log` | log lines on stderr, as text or JSON | `log` |
 //! | `atomic` | files that are replaced as a whole | `atomic` |
 //! | `config` | TOML files: unknown keys are errors, defaults are printed | `config` |
@@ -26,8 +29,11 @@ pub mod config;
 pub mod exit;
 #[cfg(feature = "log")]
 pub mod log;
+pub mod log_rate;
 #[cfg(target_os = "linux")]
 pub mod notify;
+pub mod private;
 pub mod prometheus;
+pub mod secret_file;
 pub mod stdout;
 pub mod suggest;

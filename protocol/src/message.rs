@@ -295,6 +295,8 @@ pub enum Declined {
     ModelUnfit,
     /// Training did not end in time or gave values that are not finite.
     TrainingFailed,
+    /// More epochs than its owner permits.
+    TooMuchWork,
 }
 
 impl Declined {
@@ -304,6 +306,7 @@ impl Declined {
             Self::NoData => "no-data",
             Self::ModelUnfit => "model-unfit",
             Self::TrainingFailed => "training-failed",
+            Self::TooMuchWork => "too-much-work",
         }
     }
 }

@@ -115,6 +115,8 @@ macro_rules! dispatch {
 
 #[allow(private_interfaces)]
 impl Engine for Flex {
+    const BACKEND: &'static str = "burn-flex";
+
     fn run(kernel: &Kernel, operands: Vec<FlexTensor>) -> FlexTensor {
         dispatch!(kernel, operands, run, Flex)
     }

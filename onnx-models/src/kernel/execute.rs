@@ -8,6 +8,20 @@ use rand_chacha::rand_core::Rng;
 use crate::kernel::Kernel;
 use crate::plan::ExecutionPlan;
 
+/// A plan with its fixed tensors on the backend.
+pub struct PreparedPlan<B: Backend> {
+    pub(crate) plan: ExecutionPlan,
+    pub(crate) constants: Vec<FloatTensor<B>>,
+}
+
+impl<B: Backend> PreparedPlan<B> {
+    pub(crate) fn new(plan: ExecutionPlan, device: &Device<B>) -> Self {
+        let constants = plan.constants.iter();
+        let constants = constants.map(|c| tensor::<B>(c.data.to_vec(), &c.shape, device)).collect();
+        PreparedPlan { plan, constants }
+    }
+}
+
 /// Runs a plan with `run` for each kernel. `dropout` draws the masks while training, and is none otherwise.
 pub(crate) fn execute<B: Backend>(
     plan: &ExecutionPlan,

@@ -1,7 +1,9 @@
 //! Builder of small ONNX files, batches and a seeded generator for tests.
 #![allow(dead_code, unused_imports, unused_macros, unreachable_pub, clippy::unwrap_used)]
 
-use evenhand_models::{Batch, Engine, LoadOptions, Loss, Model, Targets, Trainer, shipped};
+use evenhand_models::{
+    Batch, Engine, InferenceEngine, LoadOptions, Loss, Model, Predictor, Targets, Trainer, shipped,
+};
 use prost::Message;
 use tract_onnx::pb;
 use tract_onnx::pb::attribute_proto::AttributeType;
@@ -22,6 +24,27 @@ macro_rules! on_every_backend {
     };
 }
 pub(crate) use on_every_backend;
+
+/// Calls a function, generic over the inference engine and a backend, with every engine this build predicts with.
+macro_rules! with_every_inference_engine {
+    ($function:ident; $($argument:expr),* $(,)?) => {{
+        #[cfg(feature = "tract")]
+        $function::<evenhand_models::backend::Tract>($($argument),*);
+        #[cfg(feature = "flex")]
+        $function::<evenhand_models::backend::Flex>($($argument),*);
+        #[cfg(feature = "ndarray")]
+        $function::<evenhand_models::backend::NdArray>($($argument),*);
+    }};
+    ($function:ident, $backend:ty $(, $argument:expr)* $(,)?) => {{
+        #[cfg(feature = "tract")]
+        $function::<evenhand_models::backend::Tract, $backend>($($argument),*);
+        #[cfg(feature = "flex")]
+        $function::<evenhand_models::backend::Flex, $backend>($($argument),*);
+        #[cfg(feature = "ndarray")]
+        $function::<evenhand_models::backend::NdArray, $backend>($($argument),*);
+    }};
+}
+pub(crate) use with_every_inference_engine;
 
 pub fn trainer<B: Engine>(model: &Model) -> Trainer<B> {
     Trainer::on(model, 0)
@@ -49,6 +72,11 @@ pub fn batch(model: &Model, samples: usize, steps: usize, seed: &mut u64) -> (Ba
         loss => (Targets::Values((0..samples * width).map(|_| uniform(seed)).collect()), loss),
     };
     (Batch { inputs, shape, targets }, loss)
+}
+
+/// A predictor of an engine.
+pub fn predictor<E: InferenceEngine>(model: &Model, weights: &[f32]) -> Predictor<E> {
+    Predictor::on(model, weights).unwrap()
 }
 
 /// The largest difference, relative to the largest value.

@@ -54,6 +54,14 @@ fn files_are_readable_as_the_user_wants_or_by_the_owner_alone() {
     assert_eq!(mode(&replaced), mode(&usual));
     AtomicFile::new(&private).owner_only().write(b"").unwrap();
     assert_eq!(mode(&private), 0o600);
+    let deep = folder.path().join("state/models/graph");
+    replace_private(&deep, b"").unwrap();
+    assert_eq!((mode(&deep), mode(deep.parent().unwrap())), (0o600, 0o700));
+    assert_eq!(mode(&folder.path().join("state")), 0o700);
+    // A looser file is replaced by a private one.
+    fs::set_permissions(&deep, Permissions::from_mode(0o644)).unwrap();
+    replace_private(&deep, b"new").unwrap();
+    assert_eq!(mode(&deep), 0o600);
 }
 
 #[test]

@@ -164,7 +164,7 @@ fn who_holds_most_cannot_push_others_out() {
 }
 
 #[test]
-fn of_those_who_want_the_same_memory_is_taken_from_whoever_was_silent_longest() {
+fn memory_is_taken_from_the_sender_that_was_silent_longest() {
     let limits = MessageLimits { incomplete_bytes_max: 2000, ..MessageLimits::default() };
     let mut assembler = Assembler::new(limits, RESEND_AFTER_MS);
     for (now_ms, sender) in

@@ -94,8 +94,9 @@ fn words_stay_as_they_were_published() {
         (Refusal::Rate, "rate"),
     ];
     assert!(refusals.iter().all(|(refusal, word)| refusal.name() == *word));
-    let declined = [Declined::NoData, Declined::ModelUnfit, Declined::TrainingFailed].map(Declined::name);
-    assert_eq!(declined, ["no-data", "model-unfit", "training-failed"]);
+    let declined = [Declined::NoData, Declined::ModelUnfit, Declined::TrainingFailed, Declined::TooMuchWork];
+    let declined = declined.map(Declined::name);
+    assert_eq!(declined, ["no-data", "model-unfit", "training-failed", "too-much-work"]);
     let why = [Why::Exploring, Why::Drawn, Why::NotDrawn, Why::Absent, Why::Newcomer].map(Why::name);
     assert_eq!(why, ["exploring", "drawn", "not-drawn", "absent", "newcomer"]);
 }
