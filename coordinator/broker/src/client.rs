@@ -3,21 +3,21 @@
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
+use evenhand_program::log_rate::LogRate;
 use rumqttc::{
     ConnectReturnCode, Packet, PubAck, Publish, QoS, SubAck, Subscribe, SubscribeReasonCode, UnsubAck,
 };
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
-use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use crate::BrokerOptions;
 use crate::access::Permissions;
 use crate::handshake::{CONNECT_BYTES_MAX, accept_client};
 use crate::message::{ApplicationMessage, supported_qos};
-use crate::packet::PacketReader;
+use crate::packet::{PacketLimits, PacketReader, UnfinishedBytes};
 use crate::server::lock;
 use crate::state::{BrokerState, ConnectionHandle};
 use crate::topic_match::{is_filter, is_topic};
@@ -39,6 +39,8 @@ pub(crate) enum CloseReason {
     Timeout,
     #[error("session taken over by a newer connection")]
     TakenOver,
+    #[error("too many bytes of unfinished packets")]
+    Unfinished,
     #[error("the client does not read")]
     NotReading,
     #[error("refused: {}", code_name(*.0))]
@@ -63,22 +65,46 @@ fn code_name(code: ConnectReturnCode) -> &'static str {
     }
 }
 
+/// What all connections of a listener share.
+#[derive(Debug, Clone)]
+pub(crate) struct ClientContext {
+    pub(crate) state: Arc<Mutex<BrokerState>>,
+    pub(crate) unfinished: Arc<UnfinishedBytes>,
+    /// Log lines about logins that were refused.
+    pub(crate) refused: Arc<Mutex<LogRate>>,
+    /// True if only the coordinator may log in.
+    pub(crate) coordinator_only: bool,
+    pub(crate) options: Arc<BrokerOptions>,
+}
+
 /// Serves one connection until it ends.
 pub(crate) async fn serve(
-    stream: TcpStream,
+    input: impl AsyncRead + Unpin,
+    mut output: impl AsyncWrite + Unpin,
     peer: SocketAddr,
-    state: Arc<Mutex<BrokerState>>,
-    options: Arc<BrokerOptions>,
+    context: ClientContext,
 ) {
-    // Small packets must not wait for each other.
-    let _best_effort = stream.set_nodelay(true);
-    let (input, mut output) = stream.into_split();
-    let mut input = PacketReader::new(input, CONNECT_BYTES_MAX);
-    let mut client = match accept_client(&mut input, &mut output, state, &options).await {
+    let options = Arc::clone(&context.options);
+    // The CONNECT has a time of its own.
+    let limits = PacketLimits {
+        packet_bytes_max: CONNECT_BYTES_MAX,
+        timeout: options.packet_timeout,
+        unfinished: None,
+    };
+    let mut input = PacketReader::new(input, limits.clone());
+    let unfinished = Arc::clone(&context.unfinished);
+    let mut client = match accept_client(&mut input, &mut output, &context, peer).await {
         Ok(client) => client,
         Err(reason) => return tracing::debug!(%peer, %reason, "connection closed before CONNACK"),
     };
-    input.set_packet_bytes_max(options.packet_bytes_max);
+    input.set_limits(match client.permissions.is_node() {
+        true => PacketLimits {
+            packet_bytes_max: options.node_packet_bytes_max,
+            unfinished: Some(unfinished),
+            ..limits
+        },
+        false => PacketLimits { packet_bytes_max: options.packet_bytes_max, ..limits },
+    });
     let answers = Mutex::new(BytesMut::new());
     let reason = tokio::select! {
         reason = client.read(&mut input, &answers) => reason,
@@ -100,7 +126,7 @@ pub(crate) struct Client {
 
 impl Drop for Client {
     fn drop(&mut self) {
-        lock(&self.state).disconnect(&self.connection, self.graceful);
+        lock(&self.state).disconnect(&self.connection, self.graceful, Instant::now());
     }
 }
 

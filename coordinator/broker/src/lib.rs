@@ -1,4 +1,4 @@
-//! An embedded MQTT 3.1.1 broker: one TCP listener, in the coordinator's process.
+//! An embedded MQTT 3.1.1 broker in the coordinator's process, over TCP or TLS.
 //!
 //! It serves demos, tests and single-machine deployments; a fleet that outgrows one machine uses an external broker by
 //! URL and nothing else changes. Packets are parsed by rumqttc's codec.
@@ -30,7 +30,7 @@
 //!
 //! | module | content |
 //! |---|---|
-//! | `server` | the listener and its tasks |
+//! | `server`, `tls` | the listeners and their tasks |
 //! | `handshake`, `client`, `packet` | one connection: CONNECT, then packets in and deliveries out |
 //! | `state` | sessions, subscriptions, retained messages, backpressure; no I/O |
 //! | `access`, `secret` | permissions of clients, passwords of nodes |
@@ -49,8 +49,7 @@
 //!
 //! # Not supported
 //!
-//! TLS: anybody who can read the network's traffic sees passwords and models. QoS 2, MQTT 5, shared subscriptions,
-//! sessions that outlive the process. Evenhand needs none of them: every message is idempotent, and after a restart the
+//! Client certificates, QoS 2, MQTT 5, shared subscriptions, sessions that outlive the process. Evenhand needs none of them: every message is idempotent, and after a restart the
 //! coordinator asks again.
 
 mod access;
@@ -66,6 +65,7 @@ mod server;
 mod state;
 mod stats;
 mod subscriptions;
+mod tls;
 mod topic_match;
 
 pub use self::access::{Access, COORDINATOR};
@@ -73,3 +73,4 @@ pub use self::options::BrokerOptions;
 pub use self::secret::{Secret, SecretError};
 pub use self::server::EmbeddedBroker;
 pub use self::stats::BrokerStats;
+pub use self::tls::{ListenerTls, ListenerTlsError};

@@ -19,4 +19,6 @@ pub struct BrokerStats {
     pub delivered: u64,
     /// Messages dropped so far because a client's queue was full.
     pub dropped: u64,
+    /// Logins refused so far for a wrong user name or password.
+    pub refused_logins: u64,
 }

@@ -56,6 +56,8 @@ impl BrokerState {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use std::time::Instant;
+
     use rumqttc::QoS;
 
     use super::*;
@@ -73,11 +75,12 @@ mod tests {
         let mut options = BrokerOptions::local(Access::Open);
         (options.session_bytes_max, options.waiting_bytes_max) = (10_000, 1);
         let mut state = BrokerState::new(&options);
-        let (offline, _) = state.connect("offline", false, None, Permissions::All).unwrap();
+        let (offline, _) = state.connect("offline", false, None, Permissions::All, Instant::now()).unwrap();
         state.subscribe(&offline, "b", QoS::AtLeastOnce);
         state.publish(message("b", 1));
-        state.disconnect(&offline, true);
-        let (coordinator, _) = state.connect("coordinator", true, None, Permissions::All).unwrap();
+        state.disconnect(&offline, true, Instant::now());
+        let (coordinator, _) =
+            state.connect("coordinator", true, None, Permissions::All, Instant::now()).unwrap();
         state.subscribe(&coordinator, "a", QoS::AtLeastOnce);
         for _ in 0..3 {
             let update = message("a", 5000);
@@ -94,13 +97,13 @@ mod tests {
     #[tokio::test]
     async fn waiting_nodes_are_notified_when_a_session_is_removed() {
         let mut state = BrokerState::new(&BrokerOptions::local(Access::Open));
-        let (offline, _) = state.connect("offline", false, None, Permissions::All).unwrap();
-        state.disconnect(&offline, true);
+        let (offline, _) = state.connect("offline", false, None, Permissions::All, Instant::now()).unwrap();
+        state.disconnect(&offline, true, Instant::now());
         let room = state.room();
         let notified = room.notified();
         tokio::pin!(notified);
         notified.as_mut().enable();
-        state.connect("offline", true, None, Permissions::All).unwrap();
+        state.connect("offline", true, None, Permissions::All, Instant::now()).unwrap();
         notified.await;
     }
 }

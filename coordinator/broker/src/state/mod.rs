@@ -1,16 +1,19 @@
 //! Sessions, subscriptions and retained messages. No I/O.
 
 mod backpressure;
+mod places;
 mod routing;
 mod session;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
+use evenhand_protocol::identity::NodeId;
 use tokio::sync::Notify;
 
 use self::session::{ActiveConnection, ClientSession};
-use crate::access::Permissions;
+use crate::access::{Access, Permissions};
 use crate::message::ApplicationMessage;
 use crate::retained::RetainedMessages;
 use crate::subscriptions::SubscriptionTree;
@@ -34,6 +37,13 @@ pub(crate) struct BrokerState {
     session_bytes_max: usize,
     waiting_bytes_max: usize,
     sessions_max: usize,
+    session_expiry: Duration,
+    /// When expired sessions are looked for again.
+    next_expiry: Option<Instant>,
+    /// Nodes whose places are reserved.
+    reserved: HashSet<NodeId>,
+    /// False if every client has all permissions, so that they tell nothing about it.
+    distinguishes_clients: bool,
     connections: u64,
     stats: BrokerStats,
     /// Notified when a queue that makes nodes wait has room again.
@@ -49,6 +59,10 @@ impl BrokerState {
             session_bytes_max: options.session_bytes_max,
             waiting_bytes_max: options.waiting_bytes_max,
             sessions_max: options.sessions_max,
+            session_expiry: options.session_expiry,
+            next_expiry: None,
+            reserved: HashSet::new(),
+            distinguishes_clients: !matches!(options.access, Access::Open),
             connections: 0,
             stats: BrokerStats::default(),
             room: Arc::default(),
@@ -78,23 +92,26 @@ impl BrokerState {
         clean: bool,
         will: Option<ApplicationMessage>,
         permissions: Permissions,
+        now: Instant,
     ) -> Option<(ConnectionHandle, bool)> {
         let name = permissions.session_name(client_id);
         let name = name.as_str();
-        self.close_connection(name, None, false);
+        self.close_connection(name, None, false, now);
+        self.expire(now);
         if clean {
             self.remove_session(name);
         }
         let present = self.sessions.contains_key(name);
-        if !present && self.sessions.len() >= self.sessions_max {
+        if !present && self.sessions.len() >= self.sessions_max && !self.make_place(&permissions, now) {
             return None;
         }
         self.connections += 1;
         let name: Arc<str> = name.into();
         let handle =
             ConnectionHandle { session: Arc::clone(&name), number: self.connections, wake: Arc::default() };
-        let session = self.sessions.entry(name).or_insert_with(|| ClientSession::new(permissions));
+        let session = self.sessions.entry(name).or_insert_with(|| ClientSession::new(permissions, now));
         session.clean = clean;
+        session.since = now;
         session.queue.resend();
         session.connection =
             Some(ActiveConnection { number: handle.number, wake: Arc::clone(&handle.wake), will });
@@ -103,16 +120,22 @@ impl BrokerState {
     }
 
     /// Ends a connection; its will is published unless the end was graceful.
-    pub(crate) fn disconnect(&mut self, handle: &ConnectionHandle, graceful: bool) {
-        self.close_connection(&handle.session, Some(handle.number), graceful);
+    pub(crate) fn disconnect(&mut self, handle: &ConnectionHandle, graceful: bool, now: Instant) {
+        self.close_connection(&handle.session, Some(handle.number), graceful, now);
     }
 
-    fn close_connection(&mut self, name: &str, number: Option<u64>, graceful: bool) {
+    /// Counts a login that was refused.
+    pub(crate) fn count_refused_login(&mut self) {
+        self.stats.refused_logins += 1;
+    }
+
+    fn close_connection(&mut self, name: &str, number: Option<u64>, graceful: bool, now: Instant) {
         let Some(session) = self.sessions.get_mut(name) else { return };
         let current =
             |connection: &mut ActiveConnection| number.is_none_or(|number| connection.number == number);
         let Some(connection) = session.connection.take_if(current) else { return };
         let clean = session.clean;
+        session.since = now;
         connection.wake.notify_one();
         // Nodes must not wait for a client that is gone.
         self.room.notify_waiters();

@@ -105,6 +105,8 @@ impl BrokerState {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use std::time::Instant;
+
     use bytes::Bytes;
     use evenhand_protocol::identity::{FederationId, NodeId};
 
@@ -119,7 +121,7 @@ mod tests {
             federation: FederationId::new("home").unwrap(),
             node: NodeId::new("a").unwrap(),
         };
-        let (connection, _) = state.connect("x", true, None, permissions).unwrap();
+        let (connection, _) = state.connect("x", true, None, permissions, Instant::now()).unwrap();
         state.subscribe(&connection, "#", QoS::AtLeastOnce);
         for node in ["b", "a"] {
             let topic = format!("evenhand/v1/home/node/{node}/task");

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Instant;
 
 use rumqttc::QoS;
 use tokio::sync::Notify;
@@ -22,6 +23,8 @@ pub(super) struct ClientSession {
     /// Of the session's owner, which never changes.
     pub(super) permissions: Permissions,
     pub(super) connection: Option<ActiveConnection>,
+    /// The time since which it has its connection, or none.
+    pub(super) since: Instant,
     /// True if it ends with its connection.
     pub(super) clean: bool,
     pub(super) subscriptions: BTreeMap<String, QoS>,
@@ -31,10 +34,11 @@ pub(super) struct ClientSession {
 }
 
 impl ClientSession {
-    pub(super) fn new(permissions: Permissions) -> Self {
+    pub(super) fn new(permissions: Permissions, since: Instant) -> Self {
         Self {
             permissions,
             connection: None,
+            since,
             clean: true,
             subscriptions: BTreeMap::new(),
             queue: DeliveryQueue::default(),

@@ -1,5 +1,7 @@
 //! Permissions on a broker as the coordinator configures it.
 
+use std::time::{Duration, Instant};
+
 use evenhand_broker::{Access, BrokerOptions, COORDINATOR, EmbeddedBroker, Secret};
 use evenhand_protocol::identity::{FederationId, NodeId};
 use rumqttc::{ConnectReturnCode, Packet, QoS, SubscribeReasonCode};
@@ -89,10 +91,12 @@ async fn with_a_secret_nodes_need_their_passwords() {
         password: "secret".into(),
         secret: Some(secret.clone()),
     };
-    let broker = EmbeddedBroker::start(BrokerOptions::local(access)).await.unwrap();
+    let options = BrokerOptions { refusal_delay: Duration::from_millis(50), ..BrokerOptions::local(access) };
+    let broker = EmbeddedBroker::start(options).await.unwrap();
     let mut coordinator = RawClient::connect(&broker, coordinator()).await;
     let mut victim = RawClient::connect(&broker, login(persistent("x"), "victim", &password("victim"))).await;
     victim.subscribe(&[&topic("node/victim/task")]).await;
+    let begin = Instant::now();
     for impostor in [
         named("victim"),
         login(named("x"), "victim", ""),
@@ -103,6 +107,8 @@ async fn with_a_secret_nodes_need_their_passwords() {
     ] {
         assert_eq!(RawClient::refused(&broker, impostor).await, ConnectReturnCode::BadUserNamePassword);
     }
+    assert!(begin.elapsed() >= 6 * Duration::from_millis(50), "a guess takes its time");
+    assert_eq!(broker.stats().refused_logins, 6);
     coordinator.publish(&topic("node/victim/task"), "reward", false).await;
     assert_eq!(text(&victim.delivery().await).1, "reward");
 }

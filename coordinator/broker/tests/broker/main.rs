@@ -4,6 +4,7 @@
 mod access;
 mod bounds;
 mod raw_client;
+mod tls;
 
 use std::net::SocketAddr;
 
@@ -216,7 +217,7 @@ async fn nodes_wait_for_a_slow_coordinator_and_nothing_is_lost() {
 
 #[tokio::test]
 async fn nothing_is_lost_when_many_nodes_publish_at_once() {
-    const NODES: usize = 30;
+    const NODES: usize = 50;
     let options = BrokerOptions { session_bytes_max: 1 << 20, ..BrokerOptions::local(per_node()) };
     let broker = EmbeddedBroker::start(options).await.unwrap();
     let mut coordinator = RawClient::connect(&broker, coordinator()).await;
@@ -225,7 +226,7 @@ async fn nothing_is_lost_when_many_nodes_publish_at_once() {
     for number in 0..NODES {
         let mut node = RawClient::connect(&broker, named(&format!("m{number}"))).await;
         let topic = format!("evenhand/v1/home/node/m{number}/update");
-        nodes.push(tokio::spawn(async move { node.publish(&topic, vec![0; 200_000], false).await }));
+        nodes.push(tokio::spawn(async move { node.publish(&topic, vec![0; 120_000], false).await }));
     }
     for _ in 0..NODES {
         coordinator.delivery().await;

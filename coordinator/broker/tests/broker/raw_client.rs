@@ -6,13 +6,17 @@ use rumqttc::mqttbytes::Error;
 use rumqttc::{
     Connect, ConnectReturnCode, Packet, PubAck, Publish, QoS, Subscribe, SubscribeFilter, SubscribeReasonCode,
 };
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 const PACKET_BYTES_MAX: usize = 64 << 20;
 
+/// TCP, or TLS over it.
+pub(crate) trait ByteStream: AsyncRead + AsyncWrite + Unpin + Send {}
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> ByteStream for S {}
+
 pub(crate) struct RawClient {
-    stream: TcpStream,
+    stream: Box<dyn ByteStream>,
     buffer: BytesMut,
     packet_id: u16,
     /// Deliveries that arrived before an awaited answer.
@@ -22,12 +26,21 @@ pub(crate) struct RawClient {
 impl RawClient {
     /// Opens a TCP connection without a CONNECT.
     pub(crate) async fn open(broker: &EmbeddedBroker) -> Self {
-        let stream = TcpStream::connect(broker.address()).await.unwrap();
-        Self { stream, buffer: BytesMut::new(), packet_id: 0, early: Vec::new() }
+        Self::over(TcpStream::connect(broker.address()).await.unwrap())
+    }
+
+    /// A client on a stream that is open already.
+    pub(crate) fn over(stream: impl ByteStream + 'static) -> Self {
+        Self { stream: Box::new(stream), buffer: BytesMut::new(), packet_id: 0, early: Vec::new() }
     }
 
     async fn handshake(broker: &EmbeddedBroker, connect: Connect) -> (Self, rumqttc::ConnAck) {
-        let mut client = Self::open(broker).await;
+        Self::open(broker).await.log_in(connect).await
+    }
+
+    /// Sends the CONNECT; also returns the answer.
+    pub(crate) async fn log_in(self, connect: Connect) -> (Self, rumqttc::ConnAck) {
+        let mut client = self;
         client.send(Packet::Connect(connect)).await;
         match client.next().await {
             Packet::ConnAck(ack) => (client, ack),
@@ -65,6 +78,11 @@ impl RawClient {
         let mut bytes = BytesMut::new();
         packet.write(&mut bytes, PACKET_BYTES_MAX).unwrap();
         let _closed = self.stream.write_all(&bytes).await;
+    }
+
+    /// Sends bytes that are no whole packet.
+    pub(crate) async fn send_part(&mut self, bytes: &[u8]) {
+        let _closed = self.stream.write_all(bytes).await;
     }
 
     pub(crate) async fn try_next(&mut self) -> Option<Packet> {
