@@ -23,7 +23,7 @@ use crate::strategy::{DynStrategy, Evenhand, MemoryError, Strategy};
 use crate::weights::Weights;
 
 /// Changes when saved bytes of older programs could be misunderstood.
-const FORMAT: u16 = 8;
+const FORMAT: u16 = 10;
 
 /// The whole state, without the updates of the open round (nodes send those again) and without the
 /// ONNX file (it never changes, and is stored apart).

@@ -41,7 +41,7 @@ impl<'a> DirectionPart<'a> {
 /// # Formula
 /// wᵢ = min(1, m/‖Aᵢ‖)·max(0, cos(Aᵢ, D₋ᵢ)), with m the median of ‖Aⱼ‖; found from wᵢ = min(1, m/‖Aᵢ‖) in three steps.
 ///
-/// A node that sends one vector for ever has the longest sum; the first factor leaves it no more weight than the median has.
+/// A node that sends one vector without end has the longest sum; the first factor leaves it no more weight than the median has.
 /// Nodes that agree with each other and not with the majority lose their weight by the second. Twins are one part: none of
 /// them is compared with another.
 pub struct Direction<'a> {

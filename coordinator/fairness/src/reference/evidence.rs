@@ -2,7 +2,8 @@
 
 use super::decayed_mean::BlockedMean;
 use super::noise_subspace::NoiseSubspace;
-use super::signature::{DIMENSION_MIN, Signature, signature};
+use super::projection::AnswerProjection;
+use super::signature::DIMENSION_MIN;
 use crate::vector::{Dot, SquaredNorm};
 use pulp::Arch;
 use serde::{Deserialize, Serialize};
@@ -10,8 +11,9 @@ use std::collections::VecDeque;
 
 /// Answers of its own that a new one is compared with.
 const ANSWERS_REMEMBERED: usize = 64;
-/// An answer whose signature differs from an earlier one in no more bits is that one again: an angle below 0.05.
-const REPEATED_BITS_MAX: u32 = 8;
+/// An answer that is no further from an earlier one, both of length 1, is that one again, rounded or scaled otherwise: rounding
+/// to 16 bits leaves some 0.002. Fresh answers of a household came as near as 0.06.
+const REPEATED_DISTANCE_MAX: f64 = 0.02;
 /// ψᵢ = pᵢ/sᵢ^x: x = 0 would be the precision alone, x = ½ the bias alone.
 const SIMILARITY_EXPONENT: f64 = 0.375;
 /// Rounds of one reference after which a node's own mean is known well enough to be taken out of its answers.
@@ -24,12 +26,14 @@ pub struct NodeEvidence {
     sum: Vec<f32>,
     /// Σ λ^(t−t′) over the rounds in that sum, answered or not.
     sum_rounds: f64,
+    /// The same over the answers in it.
+    sum_answers: f64,
     /// Σ λ^2(t−t′) over the answers in it.
     sum_squares: f64,
     /// The last answer, of length 1, before it was whitened.
     last: Vec<f32>,
-    /// Signatures of its latest answers at the present reference.
-    answers: VecDeque<Signature>,
+    /// Its latest answers at the present reference, projected.
+    answers: VecDeque<AnswerProjection>,
     /// pᵢ at the present reference.
     precision: f64,
     /// What earlier references have shown.
@@ -77,8 +81,8 @@ pub(super) struct DirectedAnswer {
     whole: Vec<f32>,
     /// The answer is an earlier one again.
     pub(super) repeated: bool,
-    /// Signature of the answer as it came.
-    signature: Option<Signature>,
+    /// The answer as it came, projected.
+    projection: Option<AnswerProjection>,
     /// Mean of cos(uᵢ,ₜ, uᵢ,ₜ′) over the earlier answers.
     similarity: f64,
     /// What is new in the answer: without the mean of the node's own, of length 1.
@@ -87,7 +91,7 @@ pub(super) struct DirectedAnswer {
 
 impl DirectedAnswer {
     fn nothing(repeated: bool) -> Self {
-        Self { unit: None, whole: Vec::new(), repeated, signature: None, similarity: 0.0, innovation: None }
+        Self { unit: None, whole: Vec::new(), repeated, projection: None, similarity: 0.0, innovation: None }
     }
 }
 
@@ -107,9 +111,10 @@ impl NodeEvidence {
         self.sum_rounds
     }
 
-    /// sᵢ at the present reference: the mean cosine of two different answers in Aᵢ.
+    /// sᵢ at the present reference: the mean cosine of two different answers in Aᵢ. A round without an answer is no part of it:
+    /// it lowers the precision, and would take back most of that.
     pub(super) fn similarity(&self) -> f64 {
-        let pairs = self.sum_rounds * self.sum_rounds - self.sum_squares;
+        let pairs = self.sum_answers * self.sum_answers - self.sum_squares;
         if pairs <= 0.0 {
             return 0.0;
         }
@@ -121,9 +126,9 @@ impl NodeEvidence {
         let Some(whole) = gradient.and_then(|gradient| normalised(gradient.to_vec())) else {
             return DirectedAnswer::nothing(false);
         };
-        let own = signature(whole.iter().copied());
+        let own = AnswerProjection::of(&whole);
         let comparable = whole.len() >= DIMENSION_MIN;
-        if comparable && self.answers.iter().any(|earlier| own.distance(earlier) <= REPEATED_BITS_MAX) {
+        if comparable && self.answers.iter().any(|earlier| own.distance(earlier) <= REPEATED_DISTANCE_MAX) {
             return DirectedAnswer::nothing(true);
         }
         let mut unit = whole.clone();
@@ -133,7 +138,7 @@ impl NodeEvidence {
         if self.sum_rounds > 0.0 && self.sum.len() == unit.len() {
             let wide: Vec<f64> = self.sum.iter().map(|value| f64::from(*value)).collect();
             let along = Arch::new().dispatch(Dot(&wide, &unit));
-            similarity = along / self.sum_rounds;
+            similarity = if self.sum_answers > 0.0 { along / self.sum_answers } else { 0.0 };
             let square: f64 = wide.iter().map(|value| value * value).sum();
             if comparable && self.sum_rounds >= INNOVATION_ROUNDS_MIN && square > 0.0 {
                 let scale = (along / square) as f32;
@@ -141,8 +146,8 @@ impl NodeEvidence {
                 innovation = normalised(unit.iter().zip(own).map(|(value, own)| value - own).collect());
             }
         }
-        let signature = Some(own);
-        DirectedAnswer { unit: Some(unit), whole, repeated: false, signature, similarity, innovation }
+        let projection = Some(own);
+        DirectedAnswer { unit: Some(unit), whole, repeated: false, projection, similarity, innovation }
     }
 
     /// The difference of an answer from the last one, in which the node's mean is not contained.
@@ -156,15 +161,17 @@ impl NodeEvidence {
         self.sum.iter_mut().for_each(|sum| *sum = (f64::from(*sum) * decay) as f32);
         self.sum_rounds = decay * self.sum_rounds + 1.0;
         self.sum_squares *= decay * decay;
+        self.sum_answers *= decay;
         if let Some(unit) = &answer.unit {
             self.sum.resize(unit.len(), 0.0);
             self.sum.iter_mut().zip(unit).for_each(|(sum, value)| *sum += value);
             self.sum_squares += 1.0;
+            self.sum_answers += 1.0;
             self.last = std::mem::take(&mut answer.whole);
         }
-        if let Some(signature) = answer.signature {
+        if let Some(projection) = answer.projection {
             self.answers.truncate(ANSWERS_REMEMBERED - 1);
-            self.answers.push_front(signature);
+            self.answers.push_front(projection);
         }
     }
 
@@ -173,7 +180,8 @@ impl NodeEvidence {
     /// # Formula
     /// φ − 2x·(p/s)·ŝ with ŝ = φp + g·(s′ − φp), the answer's similarity with the node's mean: φp of it along D, the rest as
     /// far as it is known. s′ is its mean similarity with earlier answers; g = 1 − (noise in A⊥)/‖A⊥‖², at least 0, with A⊥
-    /// the part of Aᵢ across D.
+    /// the part of Aᵢ across D. s is a mean over answers, p one over rounds: where only a share a of the rounds was answered,
+    /// an answer moves s by 1/a as much, and a round without one does not move it.
     pub(super) fn influence(&self, answer: &DirectedAnswer, contribution: f64, floor: f64) -> f64 {
         let known = self.standing(floor);
         if known.self_similarity <= 0.0 {
@@ -183,7 +191,14 @@ impl NodeEvidence {
         let across = Arch::new().dispatch(SquaredNorm(&self.sum)) - along * along;
         let gain = if across > 0.0 { (1.0 - self.noise() / across).max(0.0) } else { 0.0 };
         let common = contribution * known.precision;
-        let similarity = common + gain * (answer.similarity - common);
+        let answered = self.sum_answers / self.sum_rounds.max(1.0);
+        let similarity = match answer.unit {
+            Some(_) if answered > 0.0 => {
+                let found = common + gain * (answer.similarity - common);
+                known.self_similarity + (found - known.self_similarity) / answered
+            }
+            _ => known.self_similarity,
+        };
         contribution - 2.0 * SIMILARITY_EXPONENT * known.precision / known.self_similarity * similarity
     }
 
@@ -229,7 +244,8 @@ impl NodeEvidence {
             };
         }
         (self.sum, self.last) = (Vec::new(), Vec::new());
-        (self.sum_rounds, self.sum_squares, self.precision) = (0.0, 0.0, 0.0);
+        (self.sum_rounds, self.sum_answers) = (0.0, 0.0);
+        (self.sum_squares, self.precision) = (0.0, 0.0);
         self.answers.clear();
     }
 

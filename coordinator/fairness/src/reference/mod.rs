@@ -17,7 +17,7 @@
 //! - the standing ψᵢ = pᵢ^¼·bᵢ^¾ = pᵢ/sᵢ^⅜, with the error that follows from what each round moved it by.
 //!
 //! Noise, missing values and few samples lower pᵢ; few classes and systematic faults lower bᵢ. Lengths count nowhere. An
-//! answer that is missing, zero, or an earlier one again counts as 0; one answer repeated for ever has sᵢ = 1, and so a bias
+//! answer that is missing, zero, or an earlier one again counts as 0; one answer repeated without end has sᵢ = 1, and so a bias
 //! as low as its precision. Nodes that are alone have no others to agree with and earn nothing. Nodes that answer alike
 //! beyond what their data have in common are [`Twins`].
 
@@ -25,6 +25,7 @@ mod decayed_mean;
 mod direction;
 mod evidence;
 mod noise_subspace;
+mod projection;
 mod signature;
 mod twins;
 

@@ -42,7 +42,7 @@ pub(super) fn signature(values: impl ExactSizeIterator<Item = f32>) -> Signature
 }
 
 /// A hash of a position: the finaliser of SplitMix64 (Steele, Lea and Flood 2014).
-fn mixed(position: u64) -> u64 {
+pub(super) fn mixed(position: u64) -> u64 {
     let mut z = position.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     z = (z ^ z >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     z = (z ^ z >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);

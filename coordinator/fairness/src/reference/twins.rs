@@ -6,10 +6,15 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Innovations whose signatures differ in no more bits are one and the same with a little noise: an angle below 0.2.
-const COPIED_BITS_MAX: u32 = 33;
-/// A pair is alike in a round if its signatures differ in so many standard deviations less than those of the median pair.
+/// Innovations whose signatures differ in no more bits are one and the same, rounded otherwise: an angle below 0.08. Those
+/// of two households whose loads are flat at the same time come as near as 30.
+const COPIED_BITS_MAX: u32 = 12;
+/// A pair is alike in a round if its signatures differ in so many standard deviations less than those of the median pair: of
+/// the pairs of the round, and at least those of 512 tosses.
 const DEVIATIONS: f64 = 6.0;
+/// Pairs of a round that are nearer than the low one, and its distance from the median in standard deviations of a normal law.
+const LOW_SHARE: f64 = 0.1;
+const LOW_DEVIATIONS: f64 = 1.28;
 /// A pair that is no copy must be nearer to each other than to any third by so many bits.
 const APART_BITS_MIN: u32 = 34;
 /// Sightings, decayed, from which a pair are twins.
@@ -145,6 +150,9 @@ fn shown(innovations: &[(usize, &[f32])]) -> Vec<ShownInnovation> {
 }
 
 /// The distance below which a pair is alike: the median of all pairs, or of a sample of them, less the deviations.
+///
+/// Bits are independent only where gradients spread over many directions. Those of households lie in few, in which two are
+/// near for hours by chance: there pairs scatter by several times what tosses would.
 fn limit(shown: &[ShownInnovation]) -> u32 {
     // Neighbours at several steps: a few pairs of every node.
     let mut distances: Vec<u32> = Vec::with_capacity(8 * shown.len());
@@ -153,8 +161,9 @@ fn limit(shown: &[ShownInnovation]) -> u32 {
             distances.push(shown[at].own.distance(&shown[(at + step) % shown.len()].own));
         }
     }
-    let middle = distances.len() / 2;
-    let (_, median, _) = distances.select_nth_unstable(middle);
-    let deviation = f64::from(BITS).sqrt() / 2.0;
-    (f64::from(*median) - DEVIATIONS * deviation).max(0.0) as u32
+    distances.sort_unstable();
+    let at = |share: f64| f64::from(distances[(share * (distances.len() - 1) as f64) as usize]);
+    let (median, low) = (at(0.5), at(LOW_SHARE));
+    let deviation = (f64::from(BITS).sqrt() / 2.0).max((median - low) / LOW_DEVIATIONS);
+    (median - DEVIATIONS * deviation).max(0.0) as u32
 }

@@ -25,7 +25,7 @@ pub struct ExploringConfig {
     /// Nodes whose contributions never vary, or follow from those of the others, are left out of the test, and others
     /// tested in their place; the published test waits for them without end.
     pub skip_uninformative: bool,
-    /// Exploit after so many exploring rounds in any case; 0 leaves it to the rule.
+    /// Exploit after so many exploring rounds in any case: each of them gives everybody the model. 0 leaves it to the rule.
     pub rounds_max: u32,
     /// A newcomer is measured for so many rounds.
     pub newcomer_rounds: u32,
@@ -41,7 +41,7 @@ impl Default for ExploringConfig {
             level: 0.05,
             precision: 1.0,
             skip_uninformative: true,
-            rounds_max: 0,
+            rounds_max: 300,
             newcomer_rounds: 15,
         }
     }

@@ -15,7 +15,7 @@ pub struct TrainingConfig {
     /// η: step size of the aggregated update, θ_{t−1} − η Σ pᵢΔθᵢ.
     pub learning_rate: f64,
     /// A missing update counts as an update of zero, so that few updates make a short step, as in the published
-    /// code; the paper's step is the mean of those that arrived.
+    /// code and the text of the paper; otherwise the step is the mean of those that arrived.
     pub count_missing_as_zero: bool,
     /// At most so many samples enter a node's batch.
     pub samples_max: u32,

@@ -65,7 +65,7 @@ fn only_the_listed_who_know_the_token_may_enrol() {
 }
 
 #[test]
-fn whoever_was_shut_out_makes_room_for_another() {
+fn a_node_that_was_shut_out_makes_room_for_another() {
     let mut rules = small_config(2);
     rules.federation.nodes_max = 2;
     let mut world = ScriptedFederation::with(rules, 1, &["a", "b"]);
