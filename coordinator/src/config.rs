@@ -117,6 +117,13 @@ impl CoordinatorConfig {
         self.broker.choice(&self.federation.name)
     }
 
+    /// Sentences about what works and is not safe: secrets that others can read, guess or listen to.
+    pub fn concerns(&self) -> Vec<String> {
+        let mut concerns = self.broker.concerns();
+        concerns.extend(self.dashboard.concerns());
+        concerns
+    }
+
     /// A node's password on the embedded broker.
     pub fn password(&self, node: &NodeId) -> Result<String, CoordinatorConfigError> {
         self.broker.password(&self.federation.name, node)

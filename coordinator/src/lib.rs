@@ -8,10 +8,12 @@
 //! | [`view`] | what is shown of a federation: a pure read model |
 //! | [`dashboard`] | the view over HTTP: page, JSON, metrics |
 //! | [`config`] | the configuration file |
+//! | [`open_files`] | the limit on open files |
 
 pub mod config;
 pub mod control;
 pub mod dashboard;
+pub mod open_files;
 pub mod shell;
 pub mod store;
 pub mod view;

@@ -10,7 +10,8 @@ use evenhand_protocol::identity::{FederationId, NodeId};
 use serde::{Deserialize, Serialize};
 
 use super::CoordinatorConfigError;
-use evenhand_broker::{Access, COORDINATOR, Secret};
+use evenhand_broker::{Access, COORDINATOR, ListenerTls, Secret};
+use evenhand_program::secret_file;
 
 /// The broker between coordinator and nodes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -19,8 +20,16 @@ pub struct BrokerConfig {
     /// "embedded", or mqtt://HOST[:PORT], or mqtts://… for TLS; the members of a cluster as HOST:PORT,HOST:PORT,….
     pub url: String,
     /// The address of the embedded broker. With 0.0.0.0:1883 other machines can connect: nodes must then prove their names,
-    /// see secret_file. It has no TLS: anybody who can read the traffic of that network sees passwords and models.
+    /// see secret_file. Without listen_certificate_file anybody who can read the traffic of that network sees passwords.
     pub listen: SocketAddr,
+    /// TLS on the embedded broker: its certificate, with those that signed it. Nodes then connect to mqtts://….
+    ///
+    /// Example: `listen_certificate_file = "broker.pem"`
+    pub listen_certificate_file: Option<PathBuf>,
+    /// TLS on the embedded broker: the certificate's key.
+    ///
+    /// Example: `listen_key_file = "broker.key"`
+    pub listen_key_file: Option<PathBuf>,
     /// Permissions on the embedded broker: "per-node" restricts a node to the topics under its own name; "open" permits
     /// everything, on this machine only.
     pub access: AccessConfig,
@@ -57,6 +66,8 @@ impl Default for BrokerConfig {
         Self {
             url: EMBEDDED.into(),
             listen: SocketAddr::from(([127, 0, 0, 1], 1883)),
+            listen_certificate_file: None,
+            listen_key_file: None,
             access: AccessConfig::PerNode,
             secret_file: None,
             username: COORDINATOR.into(),
@@ -92,6 +103,8 @@ pub enum BrokerChoice {
         listen: SocketAddr,
         /// The access policy.
         access: Access,
+        /// TLS on that address.
+        tls: Option<ListenerTls>,
     },
     /// An external broker.
     External {
@@ -114,7 +127,11 @@ impl BrokerConfig {
             if self.password_file.is_some() {
                 return Err(CoordinatorConfigError::UnusedPassword);
             }
-            return Ok(BrokerChoice::Embedded { listen: self.listen, access: self.access(federation)? });
+            let (listen, tls) = (self.listen, self.listener_tls()?);
+            return Ok(BrokerChoice::Embedded { listen, access: self.access(federation)?, tls });
+        }
+        if self.listen_certificate_file.is_some() || self.listen_key_file.is_some() {
+            return Err(CoordinatorConfigError::UnusedCertificate);
         }
         let files = TlsFiles {
             ca: self.ca_file.clone(),
@@ -123,6 +140,42 @@ impl BrokerConfig {
         };
         let tls = if files == TlsFiles::default() { None } else { Some(Tls::load(&files)?) };
         Ok(BrokerChoice::External { broker: self.external()?, tls })
+    }
+
+    fn listener_tls(&self) -> Result<Option<ListenerTls>, CoordinatorConfigError> {
+        match (&self.listen_certificate_file, &self.listen_key_file) {
+            (Some(certificate), Some(key)) => Ok(Some(ListenerTls::load(certificate, key)?)),
+            (None, None) => Ok(None),
+            _ => Err(CoordinatorConfigError::UnpairedCertificate),
+        }
+    }
+
+    /// Sentences about secrets that others can read, guess or listen to.
+    pub(super) fn concerns(&self) -> Vec<String> {
+        let mut concerns = Vec::new();
+        let secrets = [("secret_file", &self.secret_file), ("password_file", &self.password_file)];
+        for (key, path) in secrets {
+            concerns
+                .extend(path.iter().flat_map(|path| secret_file::concerns(&format!("broker.{key}"), path)));
+        }
+        for (key, path) in [("key_file", &self.key_file), ("listen_key_file", &self.listen_key_file)] {
+            concerns
+                .extend(path.as_ref().and_then(|path| secret_file::exposure(&format!("broker.{key}"), path)));
+        }
+        if self.url == EMBEDDED {
+            if !self.listen.ip().to_canonical().is_loopback() && self.listen_certificate_file.is_none() {
+                concerns.push(format!(
+                    "broker.listen = {}: passwords pass the network in clear; set broker.listen_certificate_file and \
+                     broker.listen_key_file",
+                    self.listen
+                ));
+            }
+        } else if let Ok(broker) = self.external()
+            && broker.sends_password_in_clear()
+        {
+            concerns.push("broker.url: the password passes the network in clear; use mqtts://".into());
+        }
+        concerns
     }
 
     /// The external broker with the coordinator's credentials.
@@ -174,6 +227,46 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::config::CoordinatorConfig;
+
+    #[test]
+    fn secrets_that_others_can_read_guess_or_hear_are_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("secret");
+        let concerns = |text: &str, mode: u32, config: &str| {
+            std::fs::write(&file, text).unwrap();
+            let mode = std::os::unix::fs::PermissionsExt::from_mode(mode);
+            std::fs::set_permissions(&file, mode).unwrap();
+            let config = config.replace("FILE", &format!("{file:?}"));
+            CoordinatorConfig::parse(&format!("[broker]\n{config}")).unwrap().concerns().join("\n")
+        };
+        let good = "8f3c1a90d2e4b67588aa01fe23cd459b7716e0d4c2b3a4958f60e1d7c3b2a190\n";
+        let secret = "secret_file = FILE";
+        assert_eq!(concerns(good, 0o600, secret), "");
+        assert!(concerns(good, 0o644, secret).contains("broker.secret_file"));
+        assert!(concerns(&"a".repeat(32), 0o600, secret).contains("could be guessed"));
+        let open = concerns(good, 0o600, "listen = \"0.0.0.0:1883\"\nsecret_file = FILE");
+        assert!(open.contains("in clear"), "{open}");
+        for (url, heard) in [
+            ("mqtt://broker.example", true),
+            ("mqtts://broker.example", false),
+            ("mqtt://127.0.0.1", false),
+            ("mqtt://localhost:1884", false),
+            ("mqtt://127.0.0.1,broker.example", true),
+        ] {
+            let said = concerns(good, 0o600, &format!("url = {url:?}\npassword_file = FILE"));
+            assert_eq!(said.contains("in clear"), heard, "{url}: {said}");
+            assert_eq!(concerns(good, 0o600, &format!("url = {url:?}")), "", "{url}: no password");
+        }
+    }
+
+    #[test]
+    fn a_certificate_needs_its_key_and_an_embedded_broker() {
+        let said = |text: &str| CoordinatorConfig::parse(text).unwrap().broker().unwrap_err().to_string();
+        let half = said("[broker]\nlisten_key_file = \"broker.key\"");
+        assert!(half.contains("name both files"), "{half}");
+        let unused = said("[broker]\nurl = \"mqtt://b\"\nlisten_key_file = \"broker.key\"");
+        assert!(unused.contains("embedded"), "{unused}");
+    }
 
     #[test]
     fn the_embedded_broker_verifies_names_of_other_machines() {

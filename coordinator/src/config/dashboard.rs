@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use evenhand_program::secret_file;
 use serde::{Deserialize, Serialize};
 
 use super::CoordinatorConfigError;
@@ -35,6 +36,12 @@ impl Default for DashboardConfig {
 
 impl DashboardConfig {
     pub(super) const SOURCE: &str = include_str!("dashboard.rs");
+
+    /// Sentences about a token that others can read or guess.
+    pub(super) fn concerns(&self) -> Vec<String> {
+        let token = self.token_file.as_ref().filter(|_| self.enabled);
+        token.iter().flat_map(|path| secret_file::concerns("dashboard.token_file", path)).collect()
+    }
 
     /// The options of the dashboard, unless it is disabled.
     pub(super) fn options(&self) -> Result<Option<DashboardOptions>, CoordinatorConfigError> {

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use evenhand_broker::{COORDINATOR, SecretError};
+use evenhand_broker::{COORDINATOR, ListenerTlsError, SecretError};
 use evenhand_fairness::FairnessError;
 use evenhand_link::{BrokerError, TlsError};
 use evenhand_models::ModelError;
@@ -70,6 +70,20 @@ pub enum CoordinatorConfigError {
     /// The certificates cannot be used.
     #[error("broker: {0}")]
     Tls(#[from] TlsError),
+    /// The embedded broker's certificate cannot be used.
+    #[error("broker.listen_certificate_file, broker.listen_key_file: {0}")]
+    ListenerTls(#[from] ListenerTlsError),
+    /// The embedded broker's certificate without its key, or the other way round.
+    #[error(
+        "broker.listen_certificate_file and broker.listen_key_file belong together; name both files or none"
+    )]
+    UnpairedCertificate,
+    /// A certificate for a listener that there is not.
+    #[error(
+        "broker.listen_certificate_file and broker.listen_key_file are for the embedded broker; remove them, or set \
+         broker.url = \"embedded\""
+    )]
+    UnusedCertificate,
     /// The dashboard cannot be started.
     #[error(transparent)]
     Dashboard(#[from] DashboardError),

@@ -2,13 +2,19 @@
 
 use std::net::IpAddr;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use axum::extract::{Request, State};
+use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use evenhand_program::log_rate::LogRate;
 use evenhand_protocol::identity::Digest;
 use subtle::ConstantTimeEq;
+use tokio::sync::Semaphore;
+use tokio::time::sleep;
 
 use super::DashboardError;
 use super::routes::{App, problem};
@@ -60,7 +66,13 @@ impl std::fmt::Debug for OperatorToken {
 /// Answers only to its own names: a foreign page whose name was pointed to this machine (DNS rebinding) must
 /// not read what its visitor could.
 pub(super) async fn known_host(State(app): State<App>, request: Request, next: Next) -> Response {
-    let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+    let mut hosts = request.headers().get_all(header::HOST).iter();
+    let (first, second) = (hosts.next(), hosts.next());
+    let host = first.and_then(|host| host.to_str().ok()).unwrap_or_default();
+    let other_target = |target: &Authority| !target.as_str().eq_ignore_ascii_case(host);
+    if second.is_some() || request.uri().authority().is_some_and(other_target) {
+        return problem(StatusCode::BAD_REQUEST, "name one host, once");
+    }
     if is_own(host, app.hosts()) {
         return next.run(request).await;
     }
@@ -95,8 +107,34 @@ pub(super) async fn headers(request: Request, next: Next) -> Response {
     response
 }
 
+/// Wrong tokens: each is refused after a while, a few at a time, and logged.
+#[derive(Debug)]
+pub(super) struct Guesses {
+    delay: Duration,
+    turns: Semaphore,
+    log: Mutex<LogRate>,
+}
+
+impl Guesses {
+    /// Wrong tokens that are refused at the same time.
+    const TURNS: usize = 4;
+
+    pub(super) fn new(delay: Duration) -> Self {
+        Self { delay, turns: Semaphore::new(Self::TURNS), log: Mutex::default() }
+    }
+
+    async fn refuse(&self) {
+        let permitted = self.log.lock().unwrap_or_else(PoisonError::into_inner).permit(Instant::now());
+        if let Some(left_out) = permitted {
+            tracing::warn!(left_out, "dashboard: a command with a wrong token was refused");
+        }
+        let _turn = self.turns.acquire().await;
+        sleep(self.delay).await;
+    }
+}
+
 /// The answer to a request that may not command; none if it may.
-pub(super) fn unauthorised(app: &App, headers: &HeaderMap) -> Option<Response> {
+pub(super) async fn unauthorised(app: &App, headers: &HeaderMap) -> Option<Response> {
     match app.token() {
         None => Some(problem(
             StatusCode::FORBIDDEN,
@@ -104,6 +142,9 @@ pub(super) fn unauthorised(app: &App, headers: &HeaderMap) -> Option<Response> {
         )),
         Some(token) if token.is_sent(headers) => None,
         Some(_) => {
+            if headers.contains_key(header::AUTHORIZATION) {
+                app.guesses().refuse().await;
+            }
             let error = "send the operator's token: Authorization: Bearer TOKEN";
             let refused = problem(StatusCode::UNAUTHORIZED, error);
             Some(([(header::WWW_AUTHENTICATE, "Bearer")], refused).into_response())

@@ -9,24 +9,29 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::serve::Listener;
+use evenhand_program::log_rate::LogRate;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::oneshot;
 use tokio::time::{self, Instant, Sleep};
+
+use super::seats::{Seat, Seats};
 
 /// The pause after an error that affects the listener, such as too many open files.
 const ACCEPT_BACKOFF: Duration = Duration::from_secs(1);
 
-/// A listener that accepts up to a number of connections at a time.
+/// A listener with up to a number of connections at a time: beyond them, the one that has waited longest is closed, so that
+/// nobody can keep others out by unfinished requests.
 pub(super) struct LimitedListener {
     listener: TcpListener,
-    permits: Arc<Semaphore>,
+    seats: Arc<Seats>,
     idle_timeout: Duration,
+    failures: LogRate,
 }
 
 impl LimitedListener {
     pub(super) fn new(listener: TcpListener, connections_max: usize, idle_timeout: Duration) -> Self {
-        Self { listener, permits: Arc::new(Semaphore::new(connections_max)), idle_timeout }
+        Self { listener, seats: Seats::new(connections_max), idle_timeout, failures: LogRate::default() }
     }
 }
 
@@ -36,30 +41,30 @@ impl Listener for LimitedListener {
 
     async fn accept(&mut self) -> (TimedConnection, SocketAddr) {
         loop {
-            let Ok(permit) = Arc::clone(&self.permits).acquire_owned().await else {
-                // Nobody closes the semaphore.
-                std::future::pending::<()>().await;
-                continue;
-            };
             match self.listener.accept().await {
                 Ok((stream, peer)) => {
                     // Only latency suffers without it.
                     let _slower = stream.set_nodelay(true);
                     let idle = Box::pin(time::sleep(self.idle_timeout));
+                    let (seat, must_go) = self.seats.take();
                     return (
                         TimedConnection {
                             stream,
                             idle,
                             idle_timeout: self.idle_timeout,
                             requested: false,
-                            _permit: permit,
+                            seat,
+                            must_go,
+                            gone: false,
                         },
                         peer,
                     );
                 }
                 Err(error) if is_of_the_peer(&error) => {}
                 Err(error) => {
-                    tracing::warn!(%error, "dashboard: accept failed");
+                    if let Some(left_out) = self.failures.permit(Instant::now().into_std()) {
+                        tracing::warn!(%error, left_out, "dashboard: accept failed");
+                    }
                     time::sleep(ACCEPT_BACKOFF).await;
                 }
             }
@@ -84,7 +89,10 @@ pub(super) struct TimedConnection {
     idle_timeout: Duration,
     /// True if a request has begun since the last answer.
     requested: bool,
-    _permit: OwnedSemaphorePermit,
+    seat: Seat,
+    must_go: oneshot::Receiver<()>,
+    /// True once it has given way.
+    gone: bool,
 }
 
 impl TimedConnection {
@@ -92,6 +100,10 @@ impl TimedConnection {
     fn or_timeout<T>(&mut self, context: &mut Context<'_>, done: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if done.is_ready() {
             return done;
+        }
+        self.gone = self.gone || Pin::new(&mut self.must_go).poll(context).is_ready();
+        if self.gone {
+            return Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()));
         }
         self.idle.as_mut().poll(context).map(|()| Err(io::ErrorKind::TimedOut.into()))
     }
@@ -104,12 +116,13 @@ impl TimedConnection {
     ) -> Poll<io::Result<usize>> {
         if done.is_ready() {
             self.requested = false;
-            self.restart_timeout();
+            self.restart_timeout(true);
         }
         self.or_timeout(context, done)
     }
 
-    fn restart_timeout(&mut self) {
+    fn restart_timeout(&mut self, answered: bool) {
+        self.seat.refresh(answered);
         self.idle.as_mut().reset(Instant::now() + self.idle_timeout);
     }
 }
@@ -123,7 +136,7 @@ impl AsyncRead for TimedConnection {
         let before = buffer.filled().len();
         let done = Pin::new(&mut self.stream).poll_read(context, buffer);
         if buffer.filled().len() > before && !std::mem::replace(&mut self.requested, true) {
-            self.restart_timeout();
+            self.restart_timeout(false);
         }
         self.or_timeout(context, done)
     }

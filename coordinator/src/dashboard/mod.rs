@@ -13,6 +13,7 @@ mod listener;
 mod live_view;
 mod metrics;
 mod routes;
+mod seats;
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -45,7 +46,7 @@ pub struct DashboardOptions {
     pub token: Option<OperatorToken>,
     /// Names under which it is reached, besides addresses and `localhost`.
     pub hosts: Vec<String>,
-    /// Connections at a time; further ones wait.
+    /// Connections at a time; beyond them, the one that has waited longest is closed.
     pub connections_max: usize,
     /// Event streams at a time; further ones are refused.
     pub events_max: usize,
@@ -53,6 +54,8 @@ pub struct DashboardOptions {
     pub pace: Duration,
     /// A connection without a request, or whose answer is not read, is closed after this time.
     pub idle_timeout: Duration,
+    /// The time after which a wrong token is refused, a few at a time: guessing is slow.
+    pub refusal_delay: Duration,
 }
 
 impl DashboardOptions {
@@ -66,6 +69,7 @@ impl DashboardOptions {
             events_max: 64,
             pace: Duration::from_millis(250),
             idle_timeout: Duration::from_secs(60),
+            refusal_delay: Duration::from_secs(1),
         }
     }
 }

@@ -19,7 +19,7 @@ use serde_json::json;
 use tokio::sync::{Semaphore, watch};
 
 use super::assets::ASSETS;
-use super::auth::{self, OperatorToken};
+use super::auth::{self, Guesses, OperatorToken};
 use super::live_view::{LiveView, json as encoded};
 use super::{CommandSink, DashboardOptions, events, metrics};
 use crate::shell::CommandError;
@@ -37,6 +37,7 @@ struct AppState {
     live_view: LiveView,
     command_sink: CommandSink,
     permits: Arc<Semaphore>,
+    guesses: Guesses,
     stopped: watch::Receiver<bool>,
 }
 
@@ -48,7 +49,8 @@ impl App {
         stopped: watch::Receiver<bool>,
     ) -> Self {
         let permits = Arc::new(Semaphore::new(options.events_max));
-        Self(Arc::new(AppState { options, live_view, command_sink, permits, stopped }))
+        let guesses = Guesses::new(options.refusal_delay);
+        Self(Arc::new(AppState { options, live_view, command_sink, permits, guesses, stopped }))
     }
 
     pub(super) fn live_view(&self) -> &LiveView {
@@ -57,6 +59,10 @@ impl App {
 
     pub(super) fn token(&self) -> Option<&OperatorToken> {
         self.0.options.token.as_ref()
+    }
+
+    pub(super) fn guesses(&self) -> &Guesses {
+        &self.0.guesses
     }
 
     pub(super) fn hosts(&self) -> &[String] {
@@ -200,7 +206,7 @@ async fn command(
     headers: HeaderMap,
     body: Bytes,
 ) -> Response {
-    if let Some(refused) = auth::unauthorised(&app, &headers) {
+    if let Some(refused) = auth::unauthorised(&app, &headers).await {
         return refused;
     }
     let command = match name.as_str() {

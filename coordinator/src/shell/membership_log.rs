@@ -1,13 +1,20 @@
 //! Log lines about nodes that join, leave and return, and about rounds that outrun the meters.
 
 use std::collections::BTreeMap;
+use std::time::Instant;
 
 use evenhand_federation::{Federation, Member};
+use evenhand_program::log_rate::LogRate;
 use evenhand_protocol::identity::NodeId;
+
+/// Lines about members in a minute.
+const LINES_MAX: u32 = 200;
 
 /// The last logged presence of every member.
 pub(super) struct MembershipLog {
     online: BTreeMap<NodeId, bool>,
+    /// Strangers may join and leave by the thousand.
+    lines: LogRate,
     /// True once the operator was told that the interval is too short.
     outrun_told: bool,
 }
@@ -16,7 +23,8 @@ impl MembershipLog {
     /// Logs changes from now on.
     pub(super) fn new(members: &[Member]) -> Self {
         let online = members.iter().map(|member| (member.id().clone(), member.is_online()));
-        Self { online: online.collect(), outrun_told: false }
+        let lines = LogRate::default().with_lines(LINES_MAX);
+        Self { online: online.collect(), lines, outrun_told: false }
     }
 
     /// Logs the changes since the last call.
@@ -24,12 +32,17 @@ impl MembershipLog {
         for member in federation.members() {
             match self.online.get_mut(member.id()) {
                 None => {
-                    tracing::info!("node {} joined", member.id());
+                    if let Some(left_out) = self.lines.permit(Instant::now()) {
+                        tracing::info!(left_out, "node {} joined", member.id());
+                    }
                     self.online.insert(member.id().clone(), member.is_online());
                 }
                 Some(online) if *online != member.is_online() => {
                     *online = member.is_online();
-                    tracing::info!("node {} {}", member.id(), if *online { "online" } else { "offline" });
+                    if let Some(left_out) = self.lines.permit(Instant::now()) {
+                        let now = if *online { "online" } else { "offline" };
+                        tracing::info!(left_out, "node {} {now}", member.id());
+                    }
                 }
                 Some(_) => {}
             }

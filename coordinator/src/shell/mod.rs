@@ -25,6 +25,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use evenhand_link::{Events, Link, LinkEvent, LinkOptions, Publisher, Traffic};
+use evenhand_program::log_rate::LogRate;
 use evenhand_protocol::limits::MessageLimits;
 use evenhand_protocol::topic::{self, Channel};
 use tokio::sync::mpsc;
@@ -45,6 +46,9 @@ use evenhand_federation::{Command, Federation, Input, RoundEvidence};
 
 /// Inputs of one trip to the blocking thread.
 const BATCH: usize = 256;
+
+/// Log lines about refused messages in a minute.
+const REFUSAL_LINES: u32 = 20;
 
 /// The limit for sending the last messages.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
@@ -135,7 +139,9 @@ impl Coordinator {
         let clock = MonotonicClock::start();
         let mut adapter = LinkAdapter::new(publisher.clone(), name.clone());
         let membership_log = MembershipLog::new(federation.members());
-        let mut stepper = Stepper { federation, persistence, observer, clock, membership_log, rounds };
+        let refusals = LogRate::default().with_lines(REFUSAL_LINES);
+        let mut stepper =
+            Stepper { federation, persistence, observer, clock, membership_log, refusals, rounds };
         // A federation that is over at the start is still announced: it may have been killed before.
         loop {
             let mut inputs = Vec::new();

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use evenhand_program::log_rate::LogRate;
 use evenhand_protocol::message::Phase;
 use tokio::sync::mpsc;
 
@@ -18,6 +19,8 @@ pub(super) struct Stepper {
     pub(super) observer: Option<Box<dyn FederationObserver>>,
     pub(super) clock: MonotonicClock,
     pub(super) membership_log: MembershipLog,
+    /// Log lines about messages that were refused: anybody can cause them who can publish.
+    pub(super) refusals: LogRate,
     pub(super) rounds: mpsc::UnboundedSender<TimedRound>,
 }
 
@@ -29,7 +32,15 @@ impl Stepper {
 
     /// Steps through the inputs and persists the results; returns the effects that are for the broker.
     pub(super) fn step(self, inputs: Vec<Input>) -> Result<(Self, Vec<Effect>), ShellError> {
-        let Self { mut federation, mut persistence, mut observer, clock, mut membership_log, rounds } = self;
+        let Self {
+            mut federation,
+            mut persistence,
+            mut observer,
+            clock,
+            mut membership_log,
+            mut refusals,
+            rounds,
+        } = self;
         let mut outbound = Vec::new();
         for input in inputs {
             let began = Instant::now();
@@ -42,7 +53,7 @@ impl Stepper {
                         persistence.persist(&closed, *saved).map_err(ShellError::Persistence)?;
                     }
                     effect => {
-                        log_refusal(&effect);
+                        log_refusal(&effect, &mut refusals);
                         outbound.push(effect);
                     }
                 }
@@ -61,12 +72,14 @@ impl Stepper {
         if let Some(observer) = &mut observer {
             observer.stepped(&federation);
         }
-        Ok((Self { federation, persistence, observer, clock, membership_log, rounds }, outbound))
+        Ok((Self { federation, persistence, observer, clock, membership_log, refusals, rounds }, outbound))
     }
 }
 
-fn log_refusal(effect: &Effect) {
-    if let Effect::Publish { node, payload: OrderPayload::Refused { round, refusal } } = effect {
-        tracing::warn!(round, "node {node}: message refused: {}", refusal.name());
+fn log_refusal(effect: &Effect, rate: &mut LogRate) {
+    if let Effect::Publish { node, payload: OrderPayload::Refused { round, refusal } } = effect
+        && let Some(left_out) = rate.permit(Instant::now())
+    {
+        tracing::warn!(round, left_out, "node {node}: message refused: {}", refusal.name());
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use evenhand_protocol::identity::Digest;
 
 use super::log::missing;
+use super::record_check::record_difference;
 use super::{Store, StoreError, key, restored};
 use evenhand_federation::{ClosedRound, Federation, ReplayDifference};
 
@@ -14,9 +15,11 @@ use evenhand_federation::{ClosedRound, Federation, ReplayDifference};
 pub struct Audit {
     /// Rounds that were recomputed from their updates and agree in every figure.
     pub recomputed: u32,
-    /// Rounds that could not be recomputed, for want of updates or of an earlier state: checked was only that each continues
-    /// the one before.
+    /// Rounds that could not be recomputed, for want of updates or of an earlier state: checked was that each continues the
+    /// one before, and what follows from their records alone: who received the model how often and when, and the loss.
     pub chained: u32,
+    /// Those of them of which there are digests of the updates.
+    pub with_digests: u32,
     /// The first difference, if there is one.
     pub difference: Option<ReplayDifference>,
 }
@@ -30,7 +33,7 @@ impl Store {
         let from = |bytes: Vec<u8>| restored(self.saved(&bytes)?, Arc::clone(&onnx));
         // The state after the rounds so far; unknown after one that could not be recomputed.
         let mut computed = Some(from(self.value(key::INITIAL)?.ok_or_else(|| self.absent())?)?);
-        let mut audit = Audit { recomputed: 0, chained: 0, difference: None };
+        let mut audit = Audit { recomputed: 0, chained: 0, with_digests: 0, difference: None };
         let mut before: Option<ClosedRound> = None;
         let mut stored = false;
         for record in log.records()? {
@@ -40,7 +43,8 @@ impl Store {
                 return Ok(audit);
             }
             let updates = log.received(record.round)?;
-            if stored && updates.is_none() {
+            let digests = log.digests(record.round)?;
+            if stored && updates.is_none() && digests.is_none() {
                 return Err(missing(record.round, "updates"));
             }
             stored = updates.is_some();
@@ -59,7 +63,12 @@ impl Store {
                     }
                 }
                 _ => {
+                    audit.difference = record_difference(before.as_ref(), &record, digests.as_ref());
+                    if audit.difference.is_some() {
+                        return Ok(audit);
+                    }
                     audit.chained += 1;
+                    audit.with_digests += u32::from(digests.is_some());
                     log.checkpoint(record.round)?.map(from).transpose()?
                 }
             };

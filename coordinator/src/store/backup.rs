@@ -4,10 +4,11 @@ use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+use evenhand_program::private::create_folder;
 use redb::{Database, ReadTransaction, ReadableDatabase, ReadableTable, TableDefinition, WriteTransaction};
 
-use super::create::create_folder;
-use super::{CHECKPOINTS, FEDERATION, FILE, ROUNDS, RULES, Store, StoreError, UPDATES};
+use super::guard::catch_damage;
+use super::{CHECKPOINTS, DIGESTS, FEDERATION, FILE, ROUNDS, RULES, Store, StoreError, UPDATES};
 
 impl Store {
     /// Copies the current content to another folder, readable by its owner alone; it must not hold a federation yet.
@@ -17,13 +18,15 @@ impl Store {
         let mut new = OpenOptions::new();
         let file = new.read(true).write(true).create_new(true).mode(0o600).open(to.join(FILE)).map_err(io)?;
         let target = Database::builder().create_file(file).map_err(redb::Error::from)?;
-        let from = self.database.begin_read()?;
-        let into = target.begin_write()?;
-        copy(&from, &into, FEDERATION)?;
-        for table in [ROUNDS, UPDATES, RULES, CHECKPOINTS] {
-            copy(&from, &into, table)?;
-        }
-        Ok(into.commit()?)
+        catch_damage(|| {
+            let from = self.database.begin_read()?;
+            let into = target.begin_write()?;
+            copy(&from, &into, FEDERATION)?;
+            for table in [ROUNDS, UPDATES, DIGESTS, RULES, CHECKPOINTS] {
+                copy(&from, &into, table)?;
+            }
+            Ok(into.commit()?)
+        })
     }
 }
 
@@ -33,7 +36,12 @@ fn copy<K: redb::Key>(
     table: TableDefinition<'static, K, &'static [u8]>,
 ) -> Result<(), StoreError> {
     let mut copy = into.open_table(table)?;
-    for entry in from.open_table(table)?.iter()? {
+    let table = match from.open_table(table) {
+        // A store of an earlier version.
+        Err(redb::TableError::TableDoesNotExist(_)) => return Ok(()),
+        table => table?,
+    };
+    for entry in table.iter()? {
         let (key, value) = entry?;
         copy.insert(key.value(), value.value())?;
     }

@@ -1,7 +1,9 @@
 //! Panics of redb on a damaged file, turned into errors.
 
+use std::cell::Cell;
 use std::ops::Deref;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{self, AssertUnwindSafe, catch_unwind};
+use std::sync::Once;
 
 use redb::Database;
 
@@ -38,8 +40,23 @@ impl Drop for PanicSafeDatabase {
     }
 }
 
-/// The result of `work`; a panic means a damaged file.
+thread_local! {
+    /// True while a panic of this thread means a damaged file.
+    static GUARDED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// The result of `work`; a panic means a damaged file, and is not printed as one of the program.
 pub(super) fn catch_damage<T>(work: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
-    let damaged = |_| Err(StoreError::Damaged("its pages contradict each other".into()));
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(damaged)
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let others = panic::take_hook();
+        panic::set_hook(Box::new(move |panic| match GUARDED.get() {
+            true => tracing::debug!("{panic}"),
+            false => others(panic),
+        }));
+    });
+    let outer = GUARDED.replace(true);
+    let done = catch_unwind(AssertUnwindSafe(work));
+    GUARDED.set(outer);
+    done.unwrap_or_else(|_| Err(StoreError::Damaged("its pages contradict each other".into())))
 }

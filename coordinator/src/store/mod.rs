@@ -8,6 +8,7 @@
 //! | `federation` | name | format, ONNX file, initial state, latest state |
 //! | `rounds` | round | its record: every φ, ψ, p-value, draw and digest |
 //! | `updates` | round | the accepted updates, as received |
+//! | `digests` | round | the digests of the updates, where these are not kept |
 //! | `rules` | the first round they apply to | the rules |
 //! | `checkpoints` | round | the state after it, from which later rounds can be recomputed |
 //!
@@ -18,19 +19,22 @@ pub mod audit;
 mod backup;
 mod checksum;
 mod create;
+pub mod digests;
 mod error;
 mod guard;
 mod log;
 mod persistence;
+mod record_check;
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use evenhand_program::private;
 use evenhand_protocol::identity::Digest;
 use redb::{Database, ReadableDatabase, TableDefinition, WriteTransaction};
 
-use self::create::{create_empty, create_folder};
+use self::create::create_empty;
 use self::guard::{PanicSafeDatabase, catch_damage};
 
 pub use self::error::StoreError;
@@ -48,6 +52,7 @@ const FORMAT: u16 = 4;
 const FEDERATION: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("federation");
 const ROUNDS: TableDefinition<'_, u32, &[u8]> = TableDefinition::new("rounds");
 const UPDATES: TableDefinition<'_, u32, &[u8]> = TableDefinition::new("updates");
+const DIGESTS: TableDefinition<'_, u32, &[u8]> = TableDefinition::new("digests");
 const RULES: TableDefinition<'_, u32, &[u8]> = TableDefinition::new("rules");
 const CHECKPOINTS: TableDefinition<'_, u32, &[u8]> = TableDefinition::new("checkpoints");
 
@@ -78,9 +83,13 @@ impl Store {
     /// Opens the store in `folder`, after creating an empty one if there is none.
     pub fn open_or_create(folder: &Path) -> Result<Self, StoreError> {
         let io = |source| StoreError::Io { path: folder.to_owned(), source };
-        create_folder(folder).map_err(io)?;
+        private::create_folder(folder).map_err(io)?;
         if !folder.join(FILE).exists() {
             create_empty(folder)?;
+        }
+        // The latest model is the reward, and updates say something about their senders' data.
+        if let Some(said) = private::restrict_and_say(folder, &[FILE]) {
+            tracing::warn!("{said}");
         }
         let open = || Database::create(folder.join(FILE));
         let database = catch_damage(|| {
@@ -147,7 +156,7 @@ impl Store {
             table.insert(key::ONNX, &federation.onnx()[..])?;
             drop(table);
             transaction.open_table(RULES)?.insert(1, encoded(federation.rules()).as_slice())?;
-            for table in [ROUNDS, UPDATES, CHECKPOINTS] {
+            for table in [ROUNDS, UPDATES, DIGESTS, CHECKPOINTS] {
                 transaction.open_table(table)?;
             }
             write_state(transaction, key::INITIAL, saved.clone())?;
@@ -173,12 +182,14 @@ impl Store {
     }
 
     fn value(&self, key: &str) -> Result<Option<Vec<u8>>, StoreError> {
-        let transaction = self.database.begin_read()?;
-        match transaction.open_table(FEDERATION) {
-            Ok(table) => Ok(table.get(key)?.map(|value| value.value().to_vec())),
-            Err(redb::TableError::TableDoesNotExist(_)) => Ok(None),
-            Err(error) => Err(error.into()),
-        }
+        catch_damage(|| {
+            let transaction = self.database.begin_read()?;
+            match transaction.open_table(FEDERATION) {
+                Ok(table) => Ok(table.get(key)?.map(|value| value.value().to_vec())),
+                Err(redb::TableError::TableDoesNotExist(_)) => Ok(None),
+                Err(error) => Err(error.into()),
+            }
+        })
     }
 
     fn absent(&self) -> StoreError {
@@ -191,7 +202,9 @@ impl Store {
         changes: impl FnOnce(&WriteTransaction) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         catch_damage(|| {
-            let transaction = self.database.begin_write()?;
+            let mut transaction = self.database.begin_write()?;
+            // Updates are foreign bytes: whoever chooses them must not be able to make up a page that passes for a commit.
+            transaction.set_two_phase_commit(true);
             changes(&transaction)?;
             Ok(transaction.commit()?)
         })

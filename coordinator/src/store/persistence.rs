@@ -11,12 +11,18 @@ use evenhand_federation::{RoundEvidence, SavedFederation};
 pub struct StorePersistence {
     store: Arc<Store>,
     keep_rounds: u32,
+    keep_updates: bool,
 }
 
 impl StorePersistence {
     /// Updates of at least the last `keep_rounds` rounds stay; 0 keeps all of them.
     pub fn new(store: Arc<Store>, keep_rounds: u32) -> Self {
-        Self { store, keep_rounds }
+        Self { store, keep_rounds, keep_updates: true }
+    }
+
+    /// Keeps the digests of updates only, and deletes the updates that are stored.
+    pub fn digests_only(self) -> Self {
+        Self { keep_updates: false, ..self }
     }
 }
 
@@ -28,9 +34,12 @@ impl Persistence for StorePersistence {
     ) -> Result<(), PersistenceError> {
         self.store.write(|transaction| {
             for evidence in rounds {
-                log::append(transaction, evidence)?;
+                match self.keep_updates {
+                    true => log::append(transaction, evidence)?,
+                    false => log::append_digests(transaction, evidence)?,
+                }
             }
-            if let Some(last) = rounds.last() {
+            if let Some(last) = rounds.last().filter(|_| self.keep_updates) {
                 log::prune(transaction, last.round.round, self.keep_rounds, &saved)?;
             }
             write_state(transaction, key::LATEST, saved)

@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 use std::path::Path;
 
+use evenhand_coordinator::store::digests::ReceivedDigests;
 use evenhand_coordinator::store::{FILE, Store, StoreError};
 use evenhand_fairness::{Utility, UtilityState};
 use evenhand_federation::{ClosedRound, FederationConfig, ReceivedRound, Tick};
@@ -189,6 +190,62 @@ fn later_rounds_are_recomputed_without_old_updates() {
     drop(store);
     tamper_record(folder.path(), 21, |record| record.nodes[0].standing = 0.0);
     assert!(audited(folder.path()).unwrap_err().starts_with("round 21: the standing of a"));
+}
+
+#[test]
+fn without_updates_the_audit_checks_what_follows_from_records() {
+    let folder = TempDir::new().unwrap();
+    let mut harness = StoreHarness::start_without_updates(folder.path(), &rules());
+    harness.enrol(&["a", "b", "c", "d"]);
+    harness.play(u32::MAX);
+    let arrived: Vec<usize> = harness.world.closed.iter().map(|round| round.updates.len()).collect();
+    let received = harness.world.closed[6].received();
+    drop(harness);
+    let store = Store::open(folder.path()).unwrap();
+    let audit = store.audit().unwrap();
+    assert_eq!((audit.recomputed, audit.chained, audit.with_digests, audit.difference), (0, 30, 30, None));
+    let log = store.log().unwrap();
+    for round in 1..=30 {
+        assert!(log.received(round).unwrap().is_none());
+        assert_eq!(log.digests(round).unwrap().unwrap().updates.len(), arrived[round as usize - 1]);
+    }
+    // A node that has its update can show that it is the one that counted.
+    assert_eq!(log.digests(7).unwrap(), Some(ReceivedDigests::of(&received)));
+    let (node, update) = &received.updates[0];
+    let digest = Digest::of(&postcard::to_allocvec(update).unwrap());
+    assert_eq!(log.digests(7).unwrap().unwrap().updates[0], (*node, digest));
+    drop((log, store));
+    let found = |change: &dyn Fn(&mut ClosedRound), expected: &str| {
+        let before = tamper_record(folder.path(), 9, change);
+        let named = audited(folder.path()).unwrap_err();
+        assert!(named.starts_with(expected), "{named} instead of {expected}");
+        tamper(folder.path(), ROUNDS, 9, |bytes| *bytes = before);
+    };
+    found(&|record| record.nodes[0].drawn += 1, "round 9: the number of draws of a");
+    found(&|record| record.nodes[1].staleness += 1, "round 9: the staleness of b");
+    found(&|record| record.loss = record.loss.map(|loss| loss * 1.001), "round 9: the loss");
+    found(&|record| record.weights_before = Digest([1; 32]), "round 9: the model before");
+    assert_eq!(audited(folder.path()), Ok(0));
+}
+
+#[test]
+fn updates_are_deleted_when_only_digests_are_wanted_and_kept_again_afterwards() {
+    let folder = TempDir::new().unwrap();
+    let mut harness = StoreHarness::start(folder.path(), &rules(), 4);
+    harness.enrol(&["a", "b", "c", "d"]);
+    harness.play(10);
+    drop(harness);
+    StoreHarness::start_without_updates(folder.path(), &rules()).play(15);
+    let (store, recomputed) =
+        (Store::open(folder.path()).unwrap(), |store: &Store| store.audit().unwrap().recomputed);
+    assert!((1..=15).all(|round| store.log().unwrap().received(round).unwrap().is_none()));
+    assert_eq!(recomputed(&store), 0);
+    drop(store);
+    StoreHarness::start(folder.path(), &rules(), 4).play(u32::MAX);
+    let audit = Store::open(folder.path()).unwrap().audit().unwrap();
+    assert_eq!(audit.difference, None);
+    assert_eq!((audit.recomputed + audit.chained, audit.with_digests), (30, 5));
+    assert!(audit.recomputed >= 4, "{audit:?}");
 }
 
 #[test]

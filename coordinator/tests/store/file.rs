@@ -13,6 +13,8 @@ use tempfile::TempDir;
 
 use super::run::{StoreHarness, new_federation, rules};
 
+type StoreCommand = fn(&Store, &Path) -> Result<(), StoreError>;
+
 fn short() -> TempDir {
     let folder = TempDir::new().unwrap();
     let mut harness = StoreHarness::start(folder.path(), &rules(), 0);
@@ -40,6 +42,17 @@ fn the_latest_model_is_for_its_keepers_eyes_only() {
     for folder in [&state, &copy] {
         assert_eq!((mode(folder), mode(&folder.join(FILE))), (0o700, 0o600), "{}", folder.display());
     }
+}
+
+#[test]
+fn a_folder_that_others_can_read_is_closed_to_them() {
+    let folder = short();
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let file = folder.path().join(FILE);
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
+    drop(Store::open(folder.path()).unwrap());
+    assert_eq!((mode(folder.path()), mode(&file)), (0o700, 0o600));
 }
 
 #[test]
@@ -109,6 +122,38 @@ fn a_damaged_file_is_detected_or_makes_no_difference() {
         }
     }
     assert!(detected > 0);
+}
+
+/// Pages of zeros and of other bytes, as a failing disk returns them.
+#[test]
+fn commands_that_read_damaged_pages_end_with_a_sentence() {
+    let folder = short();
+    let bytes = fs::read(folder.path().join(FILE)).unwrap();
+    let mut damaged = 0;
+    for page in 1..bytes.len() / 4096 {
+        if bytes[page * 4096..][..4096].iter().all(|byte| *byte == 0) {
+            continue;
+        }
+        for fill in [0, 0xff] {
+            let folder = TempDir::new().unwrap();
+            let mut changed = bytes.clone();
+            changed[page * 4096..][..4096].fill(fill);
+            fs::write(folder.path().join(FILE), changed).unwrap();
+            let read =
+                |read: StoreCommand| Store::open(folder.path()).and_then(|store| read(&store, folder.path()));
+            let all: [StoreCommand; 4] = [
+                |store, _| store.audit().map(drop),
+                |store, folder| store.back_up(&folder.join("copy")),
+                |store, _| store.federation().map(drop),
+                |store, _| store.log()?.records()?.try_for_each(|record| record.map(drop)),
+            ];
+            for error in all.into_iter().filter_map(|command| read(command).err()) {
+                assert_eq!(error.exit(), Exit::Data, "page {page}: {error}");
+                damaged += 1;
+            }
+        }
+    }
+    assert!(damaged > 10, "{damaged}");
 }
 
 #[test]

@@ -52,6 +52,12 @@ pub(crate) struct StoreHarness {
 }
 
 impl StoreHarness {
+    /// As [`start`](Self::start), with digests of updates only.
+    pub(crate) fn start_without_updates(folder: &Path, rules: &FederationConfig) -> Self {
+        let harness = Self::start(folder, rules, 8);
+        Self { persistence: harness.persistence.digests_only(), ..harness }
+    }
+
     pub(crate) fn start(folder: &Path, rules: &FederationConfig, keep_rounds: u32) -> Self {
         let store = Arc::new(Store::open_or_create(folder).unwrap());
         let federation = store.resume(new_federation(rules)).unwrap();

@@ -41,6 +41,9 @@ enum CoordinatorCommand {
         /// The configuration file; without it, the defaults.
         #[arg(long)]
         config: Option<PathBuf>,
+        /// Keep the digests of updates only, as state.keep_updates = false does.
+        #[arg(long)]
+        no_updates_kept: bool,
     },
     /// Show the status of the federation.
     Status {
@@ -172,7 +175,7 @@ fn main() -> ExitCode {
     };
     let command = operate::command;
     let result = match arguments.command {
-        CoordinatorCommand::Run { config } => run::run(config),
+        CoordinatorCommand::Run { config, no_updates_kept } => run::run(config, no_updates_kept),
         CoordinatorCommand::Status { state, json } => operate::status(&state, json),
         CoordinatorCommand::Export { state, output } => operate::export(&state, &output),
         CoordinatorCommand::Report { state, output } => operate::report(&state, &output),
@@ -186,7 +189,13 @@ fn main() -> ExitCode {
         CoordinatorCommand::Finish { state } => command(&state, federation::Command::Finish),
         CoordinatorCommand::Password { config, node } => password(config, &node),
         CoordinatorCommand::CheckConfig { config } => {
-            load(Some(config)).and_then(|_| print("configuration OK\n"))
+            load(Some(config)).and_then(|config| {
+                config.concerns().iter().for_each(|concern| {
+                    // If the terminal is closed, the exit code remains.
+                    let _unprinted = writeln!(io::stderr(), "warning: {concern}");
+                });
+                print("configuration OK\n")
+            })
         }
         CoordinatorCommand::PrintConfig => print(config::default_toml()),
         CoordinatorCommand::Version => {

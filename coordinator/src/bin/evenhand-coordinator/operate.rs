@@ -82,9 +82,18 @@ pub(super) fn audit(state: &Path) -> Result<(), CommandFailure> {
     }
     print(format_args!("{} rounds agree\n", audit.recomputed))?;
     match audit.chained {
+        0 => return Ok(()),
+        1 => print("1 further round continues the one before")?,
+        rounds => print(format_args!("{rounds} further rounds continue each other"))?,
+    }
+    print(
+        ", and draws, waits and losses agree with the records; without the updates, which are not kept, contributions, \
+         standings, odds, verdicts and models cannot be recomputed\n",
+    )?;
+    match audit.with_digests {
         0 => Ok(()),
-        earlier => print(format_args!(
-            "{earlier} earlier rounds continue each other; their updates are no longer stored\n"
+        rounds => print(format_args!(
+            "digests of the updates are stored for {rounds} of them: who has an update can show that it counted\n"
         )),
     }
 }
@@ -177,8 +186,9 @@ fn absolute(path: &Path) -> Result<PathBuf, CommandFailure> {
     std::path::absolute(path).map_err(|error| CommandFailure::new(Exit::Usage, error))
 }
 
+/// Writes a model, which is the reward, or a report, which names the nodes: for their owner alone.
 fn write(path: &Path, bytes: &[u8]) -> Result<(), CommandFailure> {
-    AtomicFile::new(path).write(bytes).map_err(|error| {
+    AtomicFile::new(path).owner_only().write(bytes).map_err(|error| {
         CommandFailure::new(Exit::Usage, anyhow!("cannot write {}: {error}", path.display()))
     })
 }

@@ -4,15 +4,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use evenhand_broker::{BrokerOptions, COORDINATOR, EmbeddedBroker};
-use evenhand_coordinator::config::{BrokerChoice, CoordinatorConfig};
+use evenhand_coordinator::config::{BrokerChoice, CoordinatorConfig, StateConfig};
 use evenhand_coordinator::control::{self, ControlServer};
 use evenhand_coordinator::dashboard::{CommandResult, Dashboard, LiveView, LiveViewUpdater};
+use evenhand_coordinator::open_files;
 use evenhand_coordinator::shell::{
     ConnectionOptions, Coordinator, CoordinatorHandle, ShellError, StoppedCoordinator, TimedRound,
 };
 use evenhand_coordinator::store::{Store, StorePersistence};
 use evenhand_coordinator::view::FederationView;
-use evenhand_federation::{Federation, Intervention, MeasureResponse};
+use evenhand_federation::{Federation, Intervention, MeasureResponse, Member};
 use evenhand_link::{Broker, Traffic};
 use evenhand_program::exit::Exit;
 use evenhand_program::log::{self, LogConfig};
@@ -23,9 +24,15 @@ use tokio::sync::mpsc;
 use super::operate::open_with_retry;
 use super::{CommandFailure, load};
 
-pub(super) fn run(path: Option<PathBuf>) -> Result<(), CommandFailure> {
+/// Topic and header of a packet.
+const PACKET_OVERHEAD_BYTES: usize = 1 << 10;
+
+pub(super) fn run(path: Option<PathBuf>, no_updates_kept: bool) -> Result<(), CommandFailure> {
     log::init(&LogConfig::default());
-    let config = load(path)?;
+    let mut config = load(path)?;
+    config.state.keep_updates &= !no_updates_kept;
+    config.concerns().iter().for_each(|concern| tracing::warn!("{concern}"));
+    open_files::raise_limit();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -56,7 +63,11 @@ async fn coordinate(config: CoordinatorConfig) -> Result<(), CommandFailure> {
         );
     }
     // Dropping it stops the embedded broker.
-    let (connection, _broker) = connection(&config).await?;
+    let (connection, broker) = connection(&config).await?;
+    if let Some(broker) = &broker {
+        broker.reserve(federation.members().iter().map(Member::id));
+    }
+    let broker = broker.map(Arc::new);
     let mut coordinator = Coordinator::connect(connection, federation).await?;
     let handle = coordinator.handle();
     let mut view = FederationView::new(coordinator.federation());
@@ -71,12 +82,16 @@ async fn coordinate(config: CoordinatorConfig) -> Result<(), CommandFailure> {
     let mut control = None;
     if let Some(store) = store {
         control = Some(control_server(Arc::clone(&store), handle.clone())?);
-        coordinator = coordinator.with_persistence(StorePersistence::new(store, config.state.keep_rounds));
+        coordinator = coordinator.with_persistence(persistence(store, &config.state));
     }
     let (sender, mut rounds) = mpsc::unbounded_channel();
+    let reserving = broker.clone();
     let log = tokio::spawn(async move {
         while let Some(round) = rounds.recv().await {
             log_round(&round);
+            if let Some(broker) = &reserving {
+                broker.reserve(round.evidence.round.nodes.iter().map(|row| &row.node));
+            }
         }
     });
     let running = coordinator.run(sender);
@@ -116,6 +131,23 @@ async fn coordinate(config: CoordinatorConfig) -> Result<(), CommandFailure> {
     }
 }
 
+/// The store as persistence; says for how long it keeps the nodes' updates.
+fn persistence(store: Arc<Store>, state: &StateConfig) -> StorePersistence {
+    let persistence = StorePersistence::new(store, state.keep_rounds);
+    match (state.keep_updates, state.keep_rounds) {
+        (false, _) => {
+            tracing::info!("no updates are kept, only their digests; audit checks what follows from records");
+            return persistence.digests_only();
+        }
+        (true, 0) => tracing::warn!("the updates of all rounds are kept (state.keep_rounds = 0)"),
+        (true, rounds) => tracing::info!(
+            "updates are kept for audit for {rounds} to {} rounds, then deleted",
+            rounds.saturating_mul(2)
+        ),
+    }
+    persistence
+}
+
 /// The control socket.
 fn control_server(store: Arc<Store>, handle: CoordinatorHandle) -> Result<ControlServer, CommandFailure> {
     let path = control::socket_path(store.folder());
@@ -134,12 +166,20 @@ async fn connection(
     let wrong = |error| CommandFailure::new(Exit::Config, error);
     let (broker, tls, embedded) = match config.broker().map_err(wrong)? {
         BrokerChoice::External { broker, tls } => (broker, tls, None),
-        BrokerChoice::Embedded { listen, access } => {
+        BrokerChoice::Embedded { listen, access, tls } => {
             let password = access.password().map(str::to_owned);
-            let embedded = EmbeddedBroker::start(BrokerOptions::new(listen, access))
+            let encrypted = tls.is_some();
+            let defaults = BrokerOptions::new(listen, access);
+            let payload_bytes_max = config.broker.payload_bytes_max + PACKET_OVERHEAD_BYTES;
+            let options = BrokerOptions {
+                tls,
+                node_packet_bytes_max: defaults.node_packet_bytes_max.max(payload_bytes_max),
+                ..defaults
+            };
+            let embedded = EmbeddedBroker::start(options)
                 .await
                 .map_err(|source| ShellError::Listen { address: listen, source })?;
-            tracing::info!(address = %embedded.address(), "embedded broker listening");
+            tracing::info!(address = %embedded.address(), tls = encrypted, "embedded broker listening");
             let broker = Broker::parse(&embedded.url()).map_err(|error| wrong(error.into()))?;
             let broker = match password {
                 Some(password) => broker.with_credentials(COORDINATOR, password),
