@@ -1,6 +1,7 @@
 //! The address of a broker, with credentials.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::str::FromStr;
 
 use percent_encoding::percent_decode_str;
@@ -105,6 +106,17 @@ impl Broker {
         self.encrypted
     }
 
+    /// True if somebody on the way to another machine can read the password.
+    pub fn sends_password_in_clear(&self) -> bool {
+        let local = |host: &str| {
+            let bare = host.trim_start_matches('[').trim_end_matches(']');
+            host == "localhost"
+                || bare.parse().is_ok_and(|address: IpAddr| address.to_canonical().is_loopback())
+        };
+        let has_password = self.credentials.as_ref().is_some_and(|(_, password)| !password.is_empty());
+        has_password && !self.encrypted && self.addresses.iter().any(|(host, _)| !local(host))
+    }
+
     pub(crate) fn credentials(&self) -> Option<&(String, String)> {
         self.credentials.as_ref()
     }
@@ -185,6 +197,21 @@ mod tests {
         ] {
             let error = Broker::parse(address).unwrap_err().to_string();
             assert!(error.contains("; write "), "{address}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_password_is_in_clear_on_the_way_to_another_machine_without_tls() {
+        for (address, clear) in [
+            ("mqtt://u:p@broker.example", true),
+            ("mqtt://u:p@192.168.1.2", true),
+            ("mqtt://u:p@localhost,broker.example", true),
+            ("mqtt://u:p@localhost,[::1],127.0.0.1:1884", false),
+            ("mqtt://u@broker.example", false),
+            ("mqtt://broker.example", false),
+            ("mqtts://u:p@broker.example", false),
+        ] {
+            assert_eq!(Broker::parse(address).unwrap().sends_password_in_clear(), clear, "{address}");
         }
     }
 

@@ -69,6 +69,11 @@ impl Tls {
         };
         Ok(Self(Arc::new(config)))
     }
+
+    /// The configuration, for connections of other protocols.
+    pub fn client_config(&self) -> Arc<ClientConfig> {
+        Arc::clone(&self.0)
+    }
 }
 
 impl fmt::Debug for Tls {

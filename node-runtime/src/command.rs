@@ -1,11 +1,15 @@
 //! The command line of `evenhand-node`.
 
+mod probe;
+
 use std::fmt::Display;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
+use evenhand_models::{DefaultInference, InferenceEngine};
 use evenhand_program::exit::Exit;
 use evenhand_program::{log, stdout};
 use tokio::signal::unix::{SignalKind, signal};
@@ -24,6 +28,7 @@ Usage: evenhand-node COMMAND [--config FILE]
 Commands:
   run           Run the node until SIGTERM or Ctrl-C
   check-config  Check the configuration
+  probe         Show three readings of the source, what they become, and stop
   status        Print the node's status; with --json for programs
   print-config  Print the default configuration with an explanation of every key
   version       Print the version
@@ -32,11 +37,15 @@ Commands:
 Options:
   -c, --config FILE  The configuration [default: /etc/evenhand/node.toml]
   --json             Print the status as one JSON object
+  --wait SECONDS     How long probe waits for readings [default: 30]
 
-Exit codes: 0 ok, 64 wrong command line, 65 wrong data, 69 no broker, 70 defect or output that cannot be written, 78 wrong configuration
+Exit codes: 0 ok, 64 wrong command line, 65 no or wrong data, 69 no broker, 70 defect or output that cannot be written, 78 wrong configuration
 ";
 
 const CONFIG_PATH: &str = "/etc/evenhand/node.toml";
+
+/// Time that a probe waits for readings, in seconds.
+const PROBE_WAIT_S: u64 = 30;
 
 /// A running node writes its status several times a minute.
 const STALE_S: i64 = 120;
@@ -62,12 +71,18 @@ fn command(mut arguments: impl Iterator<Item = String>) -> Result<(), NodeComman
     let mut command = None;
     let mut path = PathBuf::from(CONFIG_PATH);
     let mut json = false;
+    let mut wait_s = PROBE_WAIT_S;
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
             "-c" | "--config" => {
                 path = arguments.next().ok_or_else(|| usage(format!("{argument} wants a file")))?.into();
             }
             "--json" => json = true,
+            "--wait" => {
+                let seconds =
+                    arguments.next().and_then(|text| text.parse().ok()).filter(|seconds| *seconds > 0);
+                wait_s = seconds.ok_or_else(|| usage("--wait wants a number of seconds".into()))?;
+            }
             "-h" | "--help" => command = Some("help".to_owned()),
             "-V" | "--version" => command = Some("version".to_owned()),
             other => match other.strip_prefix("--config=") {
@@ -82,12 +97,20 @@ fn command(mut arguments: impl Iterator<Item = String>) -> Result<(), NodeComman
     }
     match command.as_deref() {
         Some("run") => run(&load(&path)?.with_derived_seed()),
+        Some("probe") => match probe::probe(&load(&path)?, Duration::from_secs(wait_s.min(86_400))) {
+            Ok(text) => print(text),
+            Err(sentence) => Err(NodeCommandFailure(sentence, Exit::Data)),
+        },
         Some("status") => status(&load(&path)?, json),
         Some("check-config") => check(&load(&path)?),
         Some("print-config") => print(NodeConfig::default_text()),
         Some("version") => {
             let sources = SourceConfig::kinds().collect::<Vec<_>>().join(", ");
-            print(format_args!("evenhand-node {} with the sources {sources}\n", env!("CARGO_PKG_VERSION")))
+            print(format_args!(
+                "evenhand-node {} with the sources {sources}; forecasts by {}\n",
+                env!("CARGO_PKG_VERSION"),
+                DefaultInference::NAME
+            ))
         }
         Some("help") => print(HELP),
         Some(other) => Err(usage(format!("unknown command {other}"))),
@@ -101,6 +124,7 @@ fn load(path: &std::path::Path) -> Result<NodeConfig, NodeCommandFailure> {
 
 fn check(config: &NodeConfig) -> Result<(), NodeCommandFailure> {
     config.resolve().map_err(|error| NodeCommandFailure(error.to_string(), Exit::Config))?;
+    config.concerns().iter().for_each(|concern| print_error(&format!("warning: {concern}")));
     print(format_args!(
         "configuration OK: node {} of federation {}\n",
         config.node.id, config.node.federation
@@ -145,6 +169,7 @@ fn status(config: &NodeConfig, json: bool) -> Result<(), NodeCommandFailure> {
 
 fn run(config: &NodeConfig) -> Result<(), NodeCommandFailure> {
     log::init(&config.log);
+    config.concerns().iter().for_each(|concern| tracing::warn!("{concern}"));
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

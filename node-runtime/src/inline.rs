@@ -133,7 +133,8 @@ impl<S: Source> InlineNode<S> {
                 let outputs = model.and_then(|model| model.predict(&prediction).ok());
                 Some(NodeInput::Predicted { id: prediction.id, for_ms: prediction.query.for_ms, outputs })
             }
-            NodeEffect::Forecast(_)
+            NodeEffect::CancelTraining(_)
+            | NodeEffect::Forecast(_)
             | NodeEffect::Journal(_)
             | NodeEffect::Persist
             | NodeEffect::Publish { .. } => None,

@@ -21,7 +21,7 @@
 //! use std::collections::VecDeque;
 //! use std::time::Instant;
 //!
-//! use evenhand_node::core::{GraphOutcome, Node, NodeEffect, NodeInput, NodeSettings};
+//! use evenhand_node::core::{GraphOutcome, Node, NodeEffect, NodeInput, NodeSettings, OrderLimits};
 //! use evenhand_node::model_cache::ModelCache;
 //! use evenhand_node::reading::{InputBatch, Reading};
 //! use evenhand_node::window::{SeriesConfig, WindowSettings};
@@ -38,6 +38,7 @@
 //!     paced_by_rounds: false,
 //!     forecasts: true,
 //!     parameters_max: 1_000_000,
+//!     order_limits: OrderLimits::default(),
 //!     seed: 0,
 //! };
 //! let (mut node, models, clock) = (Node::new(settings, 1), ModelCache::default(), Instant::now());

@@ -55,7 +55,8 @@ impl ModelCache {
     pub fn add(&self, wanted: Digest, onnx: &[u8]) -> Result<PreparedModel, ModelCacheError> {
         let model = self.load(wanted, onnx)?;
         if let (Some(path), Some(folder)) = (self.path(wanted), &self.folder)
-            && let Err(error) = atomic::replace(&path, onnx).and_then(|()| remove_oldest(folder, &path))
+            && let Err(error) =
+                atomic::replace_private(&path, onnx).and_then(|()| remove_oldest(folder, &path))
         {
             tracing::warn!(%error, path = %path.display(), "cannot save the model; it will be requested again after a restart");
         }

@@ -1,13 +1,7 @@
 //! Sources on the channels they are made for.
 #![allow(clippy::unwrap_used)]
 
-use std::ffi::OsString;
-use std::fs::File;
 use std::future;
-use std::io::Write;
-use std::net::TcpListener;
-use std::os::unix::ffi::OsStringExt;
-use std::path::PathBuf;
 
 use evenhand_link::testing::Mosquitto;
 use evenhand_link::{Broker, rumqttc_options};
@@ -16,13 +10,15 @@ use evenhand_node::source::modbus::{
     Modbus, ModbusConfig, ModbusError, RegisterNumber, RegisterTable, WordOrder,
 };
 use evenhand_node::source::mqtt::{Mqtt, MqttConfig};
-use evenhand_node::source::p1::{P1, P1Config};
 use evenhand_node::source::time::TimeFormat;
 use evenhand_node::source::{Source, SourceError};
 use rumqttc::{Client, Event, Packet, QoS};
 use tokio_modbus::server::Service;
 use tokio_modbus::server::tcp::{Server, accept_tcp_connection};
 use tokio_modbus::{ExceptionCode, Request, Response, SlaveRequest};
+
+/// 2024-06-01 10:00:00 UTC.
+const NOON_MS: i64 = 1_717_236_000_000;
 
 fn readings(batch: InputBatch) -> Vec<Reading> {
     match batch {
@@ -109,85 +105,6 @@ async fn a_meter_on_modbus_tcp() {
         );
     });
     read.await.unwrap();
-}
-
-/// CRC-16/ARC, written otherwise than in the source: by the reflected table-free recurrence on whole bytes.
-fn crc16(bytes: &[u8]) -> u16 {
-    bytes.iter().fold(0u16, |crc, byte| {
-        let mut low = (crc ^ u16::from(*byte)) & 0xff;
-        for _ in 0..8 {
-            low = if low & 1 == 1 { (low >> 1) ^ 0xa001 } else { low >> 1 };
-        }
-        (crc >> 8) ^ low
-    })
-}
-
-fn telegram(second: u32, kilowatts: &str) -> Vec<u8> {
-    let body = format!(
-        "/KFM5KAIFA-METER\r\n\r\n1-3:0.2.8(42)\r\n0-0:1.0.0(2406011200{second:02}S)\r\n1-0:1.7.0({kilowatts}*kW)\r\n!"
-    );
-    format!("{body}{:04X}\r\n", crc16(body.as_bytes())).into_bytes()
-}
-
-/// 2024-06-01 12:00:00 in Dutch summer time.
-const NOON_MS: i64 = 1_717_236_000_000;
-
-fn speak(mut line: impl Write) {
-    let mut damaged = telegram(1, "00.500");
-    damaged[40] ^= 1;
-    let whole = telegram(2, "01.750");
-    line.write_all(b"half a telegram*kW)\r\n!0000\r\n").unwrap();
-    line.write_all(&telegram(0, "00.250")).unwrap();
-    line.write_all(&damaged).unwrap();
-    line.write_all(&whole[..50]).unwrap();
-    line.flush().unwrap();
-    line.write_all(&whole[50..]).unwrap();
-    line.write_all(&telegram(3, "02.000")).unwrap();
-}
-
-fn received(source: &mut P1) {
-    let seen: Vec<_> =
-        wait_for(source, 3).iter().map(|reading| (reading.time_ms - NOON_MS, reading.value)).collect();
-    assert_eq!(seen, [(0, 0.25), (2000, 1.75), (3000, 2.0)]);
-    assert_eq!(source.malformed(), 1, "the damaged one");
-}
-
-#[test]
-fn p1_telegrams_on_a_serial_line() {
-    let master =
-        rustix::pty::openpt(rustix::pty::OpenptFlags::RDWR | rustix::pty::OpenptFlags::NOCTTY).unwrap();
-    rustix::pty::grantpt(&master).unwrap();
-    rustix::pty::unlockpt(&master).unwrap();
-    let device =
-        PathBuf::from(OsString::from_vec(rustix::pty::ptsname(&master, Vec::new()).unwrap().into_bytes()));
-    let mut source = P1::open(P1Config { device, ..Default::default() }).unwrap();
-    let line = File::from(master);
-    let speaker = std::thread::spawn(move || {
-        speak(&line);
-        line
-    });
-    received(&mut source);
-    drop(speaker.join().unwrap());
-}
-
-#[test]
-fn p1_telegrams_from_a_gateway() {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap().to_string();
-    let mut source = P1::open(P1Config { address, ..Default::default() }).unwrap();
-    let (stream, _) = listener.accept().unwrap();
-    let speaker = std::thread::spawn(move || speak(stream));
-    received(&mut source);
-    speaker.join().unwrap();
-    let ended = loop {
-        match source.read(1) {
-            Ok(batch) => assert!(batch.is_empty()),
-            Err(error) => break error,
-        }
-    };
-    assert!(matches!(ended, SourceError::File { .. }), "{ended}");
-    let missing = P1Config { device: "/dev/no-such-line".into(), ..Default::default() };
-    assert!(P1::open(missing).is_err());
 }
 
 /// A device that publishes; its connection is served by a thread.

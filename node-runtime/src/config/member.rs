@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use evenhand_protocol::identity::{FederationId, NodeId};
 
+use crate::core::OrderLimits;
+
 use super::section::{SectionCheck, section};
 use super::{NodeConfig, NodeConfigError, secret};
 
@@ -29,6 +31,10 @@ section! {
         /// Models whose file, or whose values computed from one batch, need more memory are declined; training needs about
         /// twice as much.
         pub memory_bytes_max: usize = 32 << 20,
+        /// Orders with more epochs are declined.
+        pub epochs_max: u32 = OrderLimits::default().epochs_max,
+        /// A training ends after so many minutes, however long the coordinator would wait.
+        pub training_minutes_max: u32 = OrderLimits::default().training_ms_max / 60_000,
         /// Seed of the rounding in lossy codecs and of all other draws, together with the node's and the federation's name.
         pub seed: u64 = 0,
     }
@@ -36,6 +42,11 @@ section! {
 
 impl SectionCheck for MemberConfig {
     fn check(&self, name: &str, _whole: &NodeConfig) -> Result<(), NodeConfigError> {
+        let bounds = [("epochs_max", self.epochs_max), ("training_minutes_max", self.training_minutes_max)];
+        if let Some((key, _)) = bounds.into_iter().find(|(_, bound)| *bound == 0) {
+            let sentence = format!("{name}.{key} = 0 would decline every order; choose at least 1");
+            return Err(NodeConfigError::Value(sentence));
+        }
         let tokens = [self.token.is_some(), self.token_file.is_some(), self.token_env.is_some()];
         if tokens.into_iter().filter(|given| *given).count() > 1 {
             return Err(NodeConfigError::Value(format!(

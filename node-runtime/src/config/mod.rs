@@ -10,7 +10,7 @@ mod metrics;
 mod owner;
 mod pace;
 mod rows;
-mod secret;
+pub(crate) mod secret;
 pub(crate) mod section;
 mod side;
 mod window;
@@ -21,6 +21,7 @@ use std::time::Duration;
 use evenhand_link::LinkOptions;
 use evenhand_models::LoadOptions;
 pub use evenhand_program::log::{LogConfig, LogFormat, LogLevel};
+use evenhand_program::secret_file;
 use evenhand_protocol::identity::{Digest, FederationId, NodeId};
 use evenhand_protocol::limits::MessageLimits;
 use serde::{Deserialize, Serialize};
@@ -38,7 +39,7 @@ pub use side::{CovariateConfig, LeaveOutConfig};
 pub use window::{MeterQuantity, SampleFormat, SeriesConfig};
 
 use self::section::Section;
-use crate::core::NodeSettings;
+use crate::core::{NodeSettings, OrderLimits};
 pub use crate::source::SourceConfig;
 use crate::window::WindowSettings;
 
@@ -180,6 +181,28 @@ impl NodeConfig {
         Ok(())
     }
 
+    /// Sentences about what works and is not safe: secrets that others can read, guess or listen to.
+    pub fn concerns(&self) -> Vec<String> {
+        let mut concerns = Vec::new();
+        if let Some(path) = &self.node.token_file {
+            concerns.extend(secret_file::exposure("node.token_file", path));
+        }
+        let owner = self.owner.as_ref().map(|owner| ("owner.broker", &owner.broker, None));
+        let all = [("broker", &self.broker, Some(&self.node.id))].into_iter().chain(owner);
+        for (name, section, default_user) in all {
+            if let Some(path) = &section.password_file {
+                concerns.extend(secret_file::concerns(&format!("{name}.password_file"), path));
+            }
+            if let Some(path) = &section.key_file {
+                concerns.extend(secret_file::exposure(&format!("{name}.key_file"), path));
+            }
+            if section.resolve(default_user).is_ok_and(|(broker, _)| broker.sends_password_in_clear()) {
+                concerns.push(format!("{name}.url: the password passes the network in clear; use mqtts://"));
+            }
+        }
+        concerns
+    }
+
     /// The validated settings of the core.
     pub fn settings(&self) -> Result<NodeSettings, NodeConfigError> {
         Ok(NodeSettings {
@@ -194,6 +217,10 @@ impl NodeConfig {
             paced_by_rounds: self.pace.by == Pace::Rounds,
             forecasts: self.node.forecasts,
             parameters_max: self.node.parameters_max,
+            order_limits: OrderLimits {
+                epochs_max: self.node.epochs_max,
+                training_ms_max: self.node.training_minutes_max.saturating_mul(60_000),
+            },
             seed: self.node.seed,
         })
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::NodeConfigError;
 
 /// The content of the file, without the line end that editors add; else the environment variable; else none.
-pub(super) fn read(file: Option<&Path>, variable: Option<&str>) -> Result<Option<String>, NodeConfigError> {
+pub(crate) fn read(file: Option<&Path>, variable: Option<&str>) -> Result<Option<String>, NodeConfigError> {
     match (file, variable) {
         (Some(path), _) => {
             let text = std::fs::read_to_string(path)

@@ -84,7 +84,7 @@ fn every_key_of_every_source_is_documented() {
         assert_eq!(keys(&shown), keys(&known), "{text}");
         kinds.push(shown["source"]["kind"].as_str().unwrap().to_owned());
     }
-    assert_eq!(kinds, ["csv", "jsonl", "mqtt", "modbus", "p1"]);
+    assert_eq!(kinds, ["csv", "jsonl", "mqtt", "modbus", "p1", "sml", "d0", "sunspec", "http"]);
 }
 
 #[test]

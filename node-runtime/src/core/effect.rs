@@ -44,6 +44,8 @@ pub enum NodeEffect {
     /// Train the personal part, as a training is run, and answer with
     /// [`NodeInput::PersonalTrained`](super::NodeInput::PersonalTrained).
     TrainPersonal(Box<PersonalJob>),
+    /// End this training soon: its outcome, which must come, is of no use.
+    CancelTraining(u64),
     /// Make a forecast, and answer with [`NodeInput::Predicted`](super::NodeInput::Predicted).
     Predict(Box<Prediction>),
     /// A forecast for the owner.

@@ -67,7 +67,7 @@ impl Node {
             return self.repeat_measurement(effects);
         }
         if self.measurement.as_ref().is_none_or(|running| running.key != key) {
-            let deadline = now.plus_ms(request.deadline_ms);
+            let deadline = now.plus_ms(request.deadline_ms.min(self.settings.order_limits.training_ms_max));
             self.measure = Some(QueuedMeasure { request, deadline });
         }
     }

@@ -25,4 +25,5 @@ pub use graph::ModelInfo;
 pub use input::{GraphOutcome, NodeInput, PredictedOutputs, Trained};
 pub use journal_entry::JournalEntry;
 pub use node::{Node, NodeSettings};
+pub use orders::OrderLimits;
 pub use saved_node::SavedNode;

@@ -19,9 +19,9 @@ use super::input::{GraphOutcome, NodeInput, Trained};
 use super::journal_entry::JournalEntry;
 use super::measure::{QueuedMeasure, ReferenceWeights, RunningMeasurement, SentMeasurement};
 use super::optimiser::OptimiserState;
-use super::orders::{RunningTraining, SentAnswer};
+use super::orders::{OrderLimits, RunningTraining, SentAnswer};
 use super::personal::PersonalPart;
-use crate::forecast::{ForecastVector, Outlook};
+use crate::forecast::{ForecastVector, PreparedForecast};
 use crate::reading::{InputBatch, Reading};
 use crate::window::{DataWindow, MeterQuantity, SideSeries, WindowSettings};
 
@@ -44,6 +44,8 @@ pub struct NodeSettings {
     pub forecasts: bool,
     /// Models with more parameters are declined.
     pub parameters_max: usize,
+    /// The most work that an order may ask for.
+    pub order_limits: OrderLimits,
     /// Seed of the rounding in lossy codecs.
     pub seed: u64,
 }
@@ -92,6 +94,8 @@ pub struct Node {
     /// The round that was declined because its order could not be decoded.
     pub(super) unreadable: Option<u32>,
     pub(super) refusal: Option<(u32, Refusal)>,
+    /// The epochs that the last order asked for, if they were too many.
+    pub(super) excessive_epochs: Option<u32>,
     /// Batches of data so far: their numbers in the journal.
     pub(super) batches_received: u64,
     pub(super) forecasts: Forecasts,
@@ -100,7 +104,7 @@ pub struct Node {
     /// Forecasts requested so far: the id of the newest.
     pub(super) predictions: u64,
     /// Inputs of the day-ahead forecast that the driver is asked for.
-    pub(super) outlook: Option<Outlook>,
+    pub(super) prepared: Option<PreparedForecast>,
     /// Step and weights of the last forecast requested.
     pub(super) predicted: Option<(i64, Digest)>,
     pub(super) personal: Option<PersonalPart>,
@@ -141,11 +145,12 @@ impl Node {
             account: None,
             unreadable: None,
             refusal: None,
+            excessive_epochs: None,
             batches_received: 0,
             forecasts: Forecasts::default(),
             vector: None,
             predictions: 0,
-            outlook: None,
+            prepared: None,
             predicted: None,
             personal: None,
             training_personal: false,
@@ -222,6 +227,11 @@ impl Node {
     /// The last update that was refused, and the reason.
     pub fn refusal(&self) -> Option<(u32, Refusal)> {
         self.refusal
+    }
+
+    /// The epochs that the last order asked for, if they were more than permitted.
+    pub fn excessive_epochs(&self) -> Option<u32> {
+        self.excessive_epochs
     }
 
     /// Its forecasts and their outcomes.
@@ -328,7 +338,7 @@ impl Node {
 
     /// Reads the data of a round once the forecast of the data before was made, which they score.
     fn advance_reading(&mut self, effects: &mut Vec<NodeEffect>) {
-        if self.reading && !self.read_requested && self.outlook.is_none() && !self.training_personal {
+        if self.reading && !self.read_requested && self.prepared.is_none() && !self.training_personal {
             effects.push(NodeEffect::Read { rounds: self.round.saturating_sub(self.rounds_read) });
             self.rounds_read = self.round;
             self.read_requested = true;
@@ -351,7 +361,9 @@ impl Node {
             GraphOutcome::Ready(_) | GraphOutcome::Unfit => GraphState::Unfit(digest),
             GraphOutcome::Absent => {
                 self.answer(Answer::NeedGraph(digest), effects);
-                GraphState::Requested(digest)
+                self.graph = GraphState::Requested(digest);
+                // Nothing that is worth a write: anybody who can forge a manifest gets here.
+                return;
             }
         };
         effects.push(NodeEffect::Persist);

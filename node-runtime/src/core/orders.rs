@@ -14,6 +14,21 @@ use super::graph::GraphState;
 use super::input::Trained;
 use super::node::{HeldModel, Node};
 
+/// The most work that an order may ask for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OrderLimits {
+    /// An order with more epochs is declined.
+    pub epochs_max: u32,
+    /// A training ends after so many milliseconds, whatever the order's deadline is.
+    pub training_ms_max: u32,
+}
+
+impl Default for OrderLimits {
+    fn default() -> Self {
+        Self { epochs_max: 100, training_ms_max: 10 * 60_000 }
+    }
+}
+
 /// An order that waits for its graph, its data, or the end of another training.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct QueuedOrder {
@@ -42,6 +57,8 @@ pub(super) struct RunningTraining {
     samples: usize,
     fresh: usize,
     upto: i64,
+    /// The driver was told to end it.
+    cancelled: bool,
 }
 
 /// The last answer, for repetition.
@@ -69,19 +86,28 @@ impl Node {
         {
             self.held = Some(HeldModel { digest: train.weights_digest, weights: weights.into() });
         }
+        let limits = self.settings.order_limits;
+        self.excessive_epochs = match train.kind {
+            UpdateKind::Epochs { epochs, .. } => Some(epochs).filter(|epochs| *epochs > limits.epochs_max),
+            _ => None,
+        };
+        if self.excessive_epochs.is_some() {
+            return self.decline(key, Declined::TooMuchWork, effects);
+        }
         self.order = Some(QueuedOrder {
             key,
             loss: train.loss,
             kind: train.kind,
             codec: train.codec,
             samples_max: train.samples_max as usize,
-            deadline: now.plus_ms(train.deadline_ms),
+            deadline: now.plus_ms(train.deadline_ms.min(limits.training_ms_max)),
         });
     }
 
     /// Starts, answers or drops the queued order as far as possible.
     pub(super) fn advance_order(&mut self, effects: &mut Vec<NodeEffect>) {
         self.order.take_if(|order| order.key.round < self.round);
+        self.cancel_outdated(effects);
         if self.training.is_some() || self.reading {
             return;
         }
@@ -124,7 +150,20 @@ impl Node {
             samples: batch.samples,
             fresh: batch.fresh,
             upto: batch.upto,
+            cancelled: false,
         });
+    }
+
+    /// Lets a training end whose update would not count any more: a newer round, or a newer order, is there.
+    fn cancel_outdated(&mut self, effects: &mut Vec<NodeEffect>) {
+        let newer = self.order.is_some();
+        if let Some(training) = &mut self.training
+            && !training.cancelled
+            && (newer || training.key.round < self.round)
+        {
+            training.cancelled = true;
+            effects.push(NodeEffect::CancelTraining(training.job_id));
+        }
     }
 
     pub(super) fn finish_training(

@@ -7,7 +7,7 @@ use super::forecasts::Forecast;
 use super::graph::GraphState;
 use super::input::PredictedOutputs;
 use super::node::Node;
-use crate::forecast::{INPUTS, ModelOutputs, Outlook};
+use crate::forecast::{INPUTS, ModelOutputs, PreparedForecast};
 use crate::window::{DataWindow, ForecastQuery};
 
 impl Node {
@@ -28,19 +28,19 @@ impl Node {
     /// Requests the corrections of a day-ahead forecast; without a model it is naive and made at once.
     fn predict_day(&mut self, effects: &mut Vec<NodeEffect>) {
         let Some(window) = self.window.day_ahead() else { return };
-        let Some(outlook) = window.forecaster().outlook() else {
-            self.outlook = None;
+        let Some(prepared) = window.forecaster().prepare() else {
+            self.prepared = None;
             return;
         };
-        let for_ms = window.forecaster().history().end_ms(outlook.origin + 1);
+        let for_ms = window.forecaster().history().end_ms(prepared.origin + 1);
         let query =
-            ForecastQuery { inputs: outlook.inputs.clone(), shape: vec![outlook.leads(), INPUTS], for_ms };
+            ForecastQuery { inputs: prepared.inputs.clone(), shape: vec![prepared.leads(), INPUTS], for_ms };
         if matches!(self.graph, GraphState::Ready { .. }) && self.held.is_some() {
             if self.request(query, effects) {
-                self.outlook = Some(outlook);
+                self.prepared = Some(prepared);
             }
         } else if self.vector.as_ref().is_none_or(|vector| vector.for_ms(0) != for_ms) {
-            self.issue_day(&outlook, None, effects);
+            self.issue_day(&prepared, None, effects);
         }
     }
 
@@ -75,10 +75,10 @@ impl Node {
     ) {
         if let Some(window) = self.window.day_ahead() {
             let newest = window.forecaster().history().newest();
-            if let Some(outlook) = self.outlook.take_if(|_| id == self.predictions)
-                && newest == Some(outlook.origin)
+            if let Some(prepared) = self.prepared.take_if(|_| id == self.predictions)
+                && newest == Some(prepared.origin)
             {
-                self.issue_day(&outlook, outputs, effects);
+                self.issue_day(&prepared, outputs, effects);
             }
         } else if let (Some(series), Some(value)) =
             (self.window.series(), outputs.and_then(|outputs| outputs.shared.first()))
@@ -91,7 +91,7 @@ impl Node {
 
     fn issue_day(
         &mut self,
-        outlook: &Outlook,
+        prepared: &PreparedForecast,
         outputs: Option<&PredictedOutputs>,
         effects: &mut Vec<NodeEffect>,
     ) {
@@ -102,7 +102,7 @@ impl Node {
             staleness: Some(staleness),
         };
         let DataWindow::DayAhead(window) = &mut self.window else { return };
-        let vector = window.forecaster_mut().issue(outlook, outputs);
+        let vector = window.forecaster_mut().issue(prepared, outputs);
         let next =
             vector.medians().next().map(|value| Forecast { for_ms: vector.for_ms(0), value: value.into() });
         self.vector = Some(vector);

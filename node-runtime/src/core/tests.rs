@@ -30,6 +30,7 @@ fn settings() -> NodeSettings {
         paced_by_rounds: false,
         forecasts: false,
         parameters_max: 100,
+        order_limits: OrderLimits::default(),
         seed: 7,
     }
 }
@@ -267,6 +268,54 @@ fn the_deadline_counts_from_the_arrival_of_the_order() {
 }
 
 #[test]
+fn an_order_asks_for_no_more_than_the_owner_permits() {
+    let order_limits = OrderLimits { epochs_max: 20, training_ms_max: 700 };
+    let mut node = ready(NodeSettings { order_limits, ..settings() });
+    let epochs = |round, epochs| {
+        let kind = UpdateKind::Epochs { epochs, learning_rate: 0.1, momentum: 0.0 };
+        NodeInput::Order(Order::Train(Train { kind, deadline_ms: u32::MAX, ..train(round, round, true) }))
+    };
+    let job = jobs(&node.step(NOW, epochs(1, 20))).remove(0);
+    assert_eq!(job.deadline, NOW.plus_ms(700), "however long the coordinator would wait");
+    node.step(NOW, trained(job.id));
+    let declined = Answer::Decline { round: 2, reason: Declined::TooMuchWork };
+    for _ in 0..2 {
+        assert_eq!(answers(&node.step(NOW, epochs(2, 21))), std::slice::from_ref(&declined));
+        assert_eq!(node.excessive_epochs(), Some(21));
+    }
+    node.step(NOW, readings(20..23));
+    let next = jobs(&node.step(NOW, epochs(3, 1)));
+    assert_eq!((next.len(), node.excessive_epochs()), (1, None));
+    assert_eq!(next[0].previous.as_deref(), Some(&weights(2)[..]), "it keeps the model it was sent");
+    let mut measured = ready(NodeSettings { order_limits, ..settings() });
+    assert_eq!(jobs(&measured.step(NOW, measure(1)))[0].deadline, NOW.plus_ms(700));
+}
+
+#[test]
+fn a_training_ends_when_its_round_is_over() {
+    let cancelled = |effects: &[NodeEffect]| {
+        let job = |effect: &NodeEffect| match effect {
+            NodeEffect::CancelTraining(job) => Some(*job),
+            _ => None,
+        };
+        effects.iter().filter_map(job).collect::<Vec<_>>()
+    };
+    for newer in [order(2), manifest(2)] {
+        let mut node = ready(settings());
+        let job = jobs(&node.step(NOW, order(1))).remove(0);
+        assert!(cancelled(&node.step(NOW, order(1))).is_empty(), "the same order");
+        assert!(cancelled(&node.step(NOW, readings(20..23))).is_empty());
+        assert_eq!(cancelled(&node.step(NOW, newer.clone())), [job.id]);
+        assert!(cancelled(&node.step(NOW, newer)).is_empty(), "once");
+        node.step(NOW, order(2));
+        let ended = NodeInput::Trained { job_id: job.id, outcome: Err(Declined::TrainingFailed) };
+        let effects = node.step(NOW, ended);
+        assert_eq!(answers(&effects), [], "nobody waits for an answer");
+        assert_eq!(jobs(&effects).remove(0).round, 2);
+    }
+}
+
+#[test]
 fn each_sample_is_used_once_and_only_when_answered() {
     let mut node = ready(settings());
     let first = jobs(&node.step(NOW, order(1))).remove(0);
@@ -317,7 +366,8 @@ fn work_for_an_earlier_round_is_dropped() {
     node.step(NOW, manifest(5));
     assert_eq!(node.step(NOW, order(4)), [], "round 4 is over");
     let fifth = jobs(&node.step(NOW, order(5))).remove(0);
-    assert_eq!(node.step(NOW, order(6)), [], "one training at a time");
+    let ended = [NodeEffect::CancelTraining(fifth.id)];
+    assert_eq!(node.step(NOW, order(6)), ended, "one training at a time: that of the newer round");
     let effects = node.step(NOW, trained(fifth.id));
     assert_eq!(answers(&effects), [], "round 5 is over");
     assert_eq!(jobs(&effects).remove(0).round, 6);
@@ -340,10 +390,12 @@ fn a_paced_source_is_read_before_training_and_once_a_round() {
     assert_eq!(node.step(NOW, order(2)), [NodeEffect::Read { rounds: 2 }]);
     assert_eq!(node.step(NOW, manifest(2)), []);
     let effects = node.step(NOW, readings(20..23));
-    assert_eq!(jobs(&effects).remove(0).batch.samples(), 8);
+    let job = jobs(&effects).remove(0);
+    assert_eq!(job.batch.samples(), 8);
     let redelivered = node.step(NOW, manifest(1));
     assert_eq!(redelivered, []);
-    assert_eq!(node.step(NOW, manifest(3)), [NodeEffect::Read { rounds: 1 }]);
+    let newer = [NodeEffect::Read { rounds: 1 }, NodeEffect::CancelTraining(job.id)];
+    assert_eq!(node.step(NOW, manifest(3)), newer);
 }
 
 #[test]

@@ -117,7 +117,7 @@ impl Covariate {
     }
 
     /// Adds a reading; a step has the mean of its readings. A reading that is no later than the last one of its step begins
-    /// the step anew: a forecast was revised.
+    /// the step again: a forecast was revised.
     fn add(&mut self, reading: Reading, newest: Option<i64>) {
         let Reading { time_ms, value } = reading;
         let plausible = value.is_finite() && value.abs() <= VALUE_MAX && (0..=TIME_MS_MAX).contains(&time_ms);

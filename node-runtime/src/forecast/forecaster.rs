@@ -40,7 +40,7 @@ impl ForecastSettings {
 
 /// Forecasts of one load.
 ///
-/// Each measured step is [pushed](Self::push); then an [outlook](Self::outlook) has the inputs of the model, and
+/// Each measured step is [pushed](Self::push); then a [prepared forecast](Self::prepare) has the inputs of the model, and
 /// [`issue`](Self::issue) makes the forecast of its outputs. The next pushes score it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Forecaster {
@@ -55,7 +55,7 @@ pub struct Forecaster {
 
 /// What is known of the next steps before a model is asked.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Outlook {
+pub struct PreparedForecast {
     /// The newest step, from which the leads count.
     pub origin: i64,
     /// Rows of model inputs, one for each lead, each of [`INPUTS`](super::INPUTS) values.
@@ -64,14 +64,14 @@ pub struct Outlook {
     profiles: Vec<SlotProfile>,
 }
 
-impl Outlook {
+impl PreparedForecast {
     /// Number of leads.
     pub fn leads(&self) -> usize {
         self.profiles.len()
     }
 }
 
-/// Outputs of the model for an outlook: for each lead the corrections of the quantiles, in units of the scale.
+/// Outputs of the model for a prepared forecast: for each lead the corrections of the quantiles, in units of the scale.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct ModelOutputs<'a> {
     /// By the shared model.
@@ -158,7 +158,7 @@ impl Forecaster {
     }
 
     /// The inputs of a forecast from the newest step; none while [steps are missing](Self::steps_missing).
-    pub fn outlook(&self) -> Option<Outlook> {
+    pub fn prepare(&self) -> Option<PreparedForecast> {
         if self.steps_missing() > 0 {
             return None;
         }
@@ -181,46 +181,46 @@ impl Forecaster {
             write_row(&known, &state, lead, &all[at + beside], around, &mut inputs);
         }
         let profiles = all[beside..all.len() - beside].to_vec();
-        Some(Outlook { origin, inputs, state, profiles })
+        Some(PreparedForecast { origin, inputs, state, profiles })
     }
 
-    /// The forecast of an outlook, by the outputs of the model as far as there are any. It waits to be scored.
-    pub fn issue(&mut self, outlook: &Outlook, outputs: ModelOutputs<'_>) -> ForecastVector {
+    /// The forecast that was prepared, by the outputs of the model as far as there are any. It waits to be scored.
+    pub fn issue(&mut self, prepared: &PreparedForecast, outputs: ModelOutputs<'_>) -> ForecastVector {
         let negative = self.history.is_negative();
-        let corrected = |outputs: Option<&[f32]>| corrected(outlook, outputs, negative);
+        let corrected = |outputs: Option<&[f32]>| corrected(prepared, outputs, negative);
         let (shared, personal) = (corrected(outputs.shared), corrected(outputs.personal));
-        let values: Vec<[f32; QUANTILES.len()]> = (0..outlook.leads())
+        let values: Vec<[f32; QUANTILES.len()]> = (0..prepared.leads())
             .map(|index| {
                 let lead = index as i64 + 1;
-                let profile = &outlook.profiles[index];
-                let naive = naive_forecasts(&self.history, &self.local, &outlook.state, profile, lead);
+                let profile = &prepared.profiles[index];
+                let naive = naive_forecasts(&self.history, &self.local, &prepared.state, profile, lead);
                 let experts = experts(naive, shared.get(index).copied(), personal.get(index).copied());
                 let group = LeadGroup::of(lead, self.history.step_s());
                 self.mixture.mix(group, &experts, negative).unwrap_or(profile.quantiles)
             })
             .collect();
-        let scored = self.pending.scored(outlook.origin, values.len());
+        let scored = self.pending.scored(prepared.origin, values.len());
         let pick = |all: &[[f32; QUANTILES.len()]]| {
             scored.clone().filter_map(|index| all.get(index).copied()).collect()
         };
         self.pending.add(PendingForecast {
-            state: outlook.state,
+            state: prepared.state,
             staleness: StalenessClass::of(outputs.staleness.filter(|_| !shared.is_empty())),
             mixture: pick(&values),
             shared: pick(&shared),
             personal: pick(&personal),
         });
         ForecastVector {
-            issued_ms: self.history.end_ms(outlook.origin),
+            issued_ms: self.history.end_ms(prepared.origin),
             step_s: self.settings.step_s,
             levels: QUANTILES,
             values,
         }
     }
 
-    /// The profile of an outlook with the corrections of a model alone, without the mixture; empty if they cannot be used.
-    pub fn corrected(&self, outlook: &Outlook, outputs: &[f32]) -> Vec<[f32; QUANTILES.len()]> {
-        corrected(outlook, Some(outputs), self.history.is_negative())
+    /// The prepared profile with the corrections of a model alone, without the mixture; empty if they cannot be used.
+    pub fn corrected(&self, prepared: &PreparedForecast, outputs: &[f32]) -> Vec<[f32; QUANTILES.len()]> {
+        corrected(prepared, Some(outputs), self.history.is_negative())
     }
 
     fn score(&mut self, step: i64, load: f32) {
@@ -281,18 +281,22 @@ impl Forecaster {
 }
 
 /// The profile with the corrections of a model, for each lead; empty if there are none that can be used.
-fn corrected(outlook: &Outlook, outputs: Option<&[f32]>, negative: bool) -> Vec<[f32; QUANTILES.len()]> {
+fn corrected(
+    prepared: &PreparedForecast,
+    outputs: Option<&[f32]>,
+    negative: bool,
+) -> Vec<[f32; QUANTILES.len()]> {
     let usable = |outputs: &&[f32]| {
-        outputs.len() == outlook.leads() * QUANTILES.len() && outputs.iter().all(|output| output.is_finite())
+        outputs.len() == prepared.leads() * QUANTILES.len() && outputs.iter().all(|output| output.is_finite())
     };
     let Some(outputs) = outputs.filter(usable) else { return Vec::new() };
     let correct = |(profile, corrections): (&SlotProfile, &[f32])| {
         let limit = super::TARGET_MAX;
         let add =
-            |at: usize| profile.quantiles[at] + corrections[at].clamp(-limit, limit) * outlook.state.scale;
+            |at: usize| profile.quantiles[at] + corrections[at].clamp(-limit, limit) * prepared.state.scale;
         ordered(std::array::from_fn(add), negative)
     };
-    outlook.profiles.iter().zip(outputs.chunks_exact(QUANTILES.len())).map(correct).collect()
+    prepared.profiles.iter().zip(outputs.chunks_exact(QUANTILES.len())).map(correct).collect()
 }
 
 fn experts(

@@ -1,5 +1,5 @@
 //! Day-ahead forecasts of a load: a naive profile, the inputs of a model that corrects it, and a mixture that is never much
-//! worse than the best naive forecast. No clock, no files, no model: the caller runs the model on [`Outlook::inputs`].
+//! worse than the best naive forecast. No clock, no files, no model: the caller runs the model on [`PreparedForecast::inputs`].
 //!
 //! | file | concept |
 //! |---|---|
@@ -40,7 +40,7 @@ mod tests;
 
 pub use bernstein::{Bernstein, LEARNING_RATES};
 pub use covariates::{COVARIATES_MAX, Covariate, Covariates};
-pub use forecaster::{ForecastSettings, Forecaster, ModelOutputs, Outlook};
+pub use forecaster::{ForecastSettings, Forecaster, ModelOutputs, PreparedForecast};
 pub use history::LoadHistory;
 pub use lead_row::{INPUT_NAMES, INPUTS, LeadRows, TARGET_MAX};
 pub use local_time::LocalTime;

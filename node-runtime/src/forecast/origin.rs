@@ -1,4 +1,4 @@
-//! What is known at the moment of a forecast.
+//! Facts known at the moment of a forecast.
 
 use serde::{Deserialize, Serialize};
 

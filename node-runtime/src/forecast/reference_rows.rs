@@ -6,6 +6,8 @@ use super::{INPUTS, LeadRows, QUANTILES};
 const SLOT_MEDIAN: usize = 0;
 /// Least deviation of an input: what varies less is next to constant.
 const DEVIATION_MIN: f32 = 0.05;
+/// Least deviation of the loads: below it a meter is stuck, and what is left of the loads is rounding.
+const LOAD_DEVIATION_MIN: f32 = 1e-3;
 
 impl LeadRows {
     /// The same rows for a reference gradient of the squared error: loads in place of corrections, loads and inputs less their
@@ -31,8 +33,10 @@ impl LeadRows {
             .map(|(inputs, correction)| inputs[SLOT_MEDIAN] + correction)
             .collect();
         let mean = loads.iter().sum::<f32>() / count;
+        let variance = loads.iter().map(|load| (load - mean).powi(2)).sum::<f32>() / count;
+        let is_stuck = variance.sqrt() < LOAD_DEVIATION_MIN;
         for (row, load) in self.targets.chunks_exact_mut(QUANTILES.len()).zip(loads) {
-            row.fill(load - mean);
+            row.fill(if is_stuck { 0.0 } else { load - mean });
         }
         for column in 0..INPUTS {
             let of_column = || self.inputs.iter().skip(column).step_by(INPUTS);
@@ -63,5 +67,22 @@ mod tests {
         assert_eq!(rows.inputs[..3], [-1.0, 1.0, 0.0]);
         assert_eq!(rows.inputs[INPUTS..INPUTS + 3], [1.0, -1.0, 0.0]);
         assert_eq!(LeadRows::default().for_reference(), LeadRows::default());
+    }
+
+    #[test]
+    fn rows_of_a_stuck_meter_say_nothing() {
+        // A load that binary fractions do not have: its mean over 192 rows is rounded.
+        let inputs = |row: usize| {
+            let mut inputs = vec![row as f32 / 192.0; INPUTS];
+            inputs[0] = 0.3;
+            inputs
+        };
+        let rows = LeadRows {
+            inputs: (0..192).flat_map(inputs).collect(),
+            targets: vec![0.0; 192 * QUANTILES.len()],
+        };
+        let measured = rows.for_reference();
+        assert!(measured.targets.iter().all(|target| *target == 0.0), "{:?}", &measured.targets[..3]);
+        assert!(measured.inputs.iter().any(|input| *input != 0.0));
     }
 }

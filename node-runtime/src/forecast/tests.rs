@@ -18,8 +18,8 @@ fn forecaster() -> Forecaster {
 }
 
 fn naive(forecaster: &mut Forecaster) -> Option<ForecastVector> {
-    let outlook = forecaster.outlook()?;
-    Some(forecaster.issue(&outlook, ModelOutputs::default()))
+    let prepared = forecaster.prepare()?;
+    Some(forecaster.issue(&prepared, ModelOutputs::default()))
 }
 
 #[test]
@@ -28,9 +28,9 @@ fn inputs_are_named_and_finite_and_a_steady_load_is_its_own_profile() {
     for step in 0..DAY * 30 {
         forecaster.push(MONDAY + step, 2.0);
     }
-    let outlook = forecaster.outlook().unwrap();
-    assert_eq!((outlook.leads(), outlook.inputs.len()), (48, 48 * INPUTS));
-    let first = &outlook.inputs[..INPUTS];
+    let prepared = forecaster.prepare().unwrap();
+    assert_eq!((prepared.leads(), prepared.inputs.len()), (48, 48 * INPUTS));
+    let first = &prepared.inputs[..INPUTS];
     let scale = 2.0 + 1e-3;
     assert!((first[0] - 2.0 / scale).abs() < 1e-6);
     assert!(first[1..25].iter().all(|input| input.abs() < 1e-6), "no residual: {first:?}");
@@ -81,11 +81,11 @@ fn a_model_that_says_nothing_is_the_naive_profile_and_a_good_one_wins() {
         .collect();
     for (step, load) in loads.iter().enumerate().take(58 * 48) {
         forecaster.push(MONDAY + step as i64, *load);
-        let Some(outlook) = forecaster.outlook() else { continue };
+        let Some(prepared) = forecaster.prepare() else { continue };
         // A model that knows half of what comes.
-        let outputs: Vec<f32> = (0..outlook.leads())
+        let outputs: Vec<f32> = (0..prepared.leads())
             .flat_map(|index| {
-                let profile = outlook.inputs[index * INPUTS];
+                let profile = prepared.inputs[index * INPUTS];
                 let scale = loads[..=step].iter().rev().take(14 * 48).sum::<f32>()
                     / loads[..=step].len().min(14 * 48) as f32
                     + 1e-3;
@@ -94,7 +94,7 @@ fn a_model_that_says_nothing_is_the_naive_profile_and_a_good_one_wins() {
             })
             .collect();
         forecaster
-            .issue(&outlook, ModelOutputs { shared: Some(&outputs), personal: None, staleness: Some(3) });
+            .issue(&prepared, ModelOutputs { shared: Some(&outputs), personal: None, staleness: Some(3) });
     }
     for lead in forecaster.skill().by_lead() {
         assert!(lead.recent.skill().unwrap() > 0.3, "{lead:?}");
@@ -103,12 +103,12 @@ fn a_model_that_says_nothing_is_the_naive_profile_and_a_good_one_wins() {
     let staleness: Vec<StalenessClass> = forecaster.skill().by_staleness().map(|(class, _)| class).collect();
     assert_eq!(staleness, [StalenessClass::Recent]);
 
-    let outlook = forecaster.outlook().unwrap();
-    let zero = vec![0.0; outlook.leads() * 3];
+    let prepared = forecaster.prepare().unwrap();
+    let zero = vec![0.0; prepared.leads() * 3];
     let mut fresh = Forecaster::new(ForecastSettings::day_ahead(STEP_S), LocalTime::default());
     loads.iter().enumerate().for_each(|(step, load)| fresh.push(MONDAY + step as i64, *load));
-    let outlook = fresh.outlook().unwrap();
-    let corrected = fresh.issue(&outlook, ModelOutputs { shared: Some(&zero), ..Default::default() });
+    let prepared = fresh.prepare().unwrap();
+    let corrected = fresh.issue(&prepared, ModelOutputs { shared: Some(&zero), ..Default::default() });
     assert!(corrected.values.iter().all(|quantiles| quantiles.is_sorted()));
 }
 
@@ -123,15 +123,15 @@ fn excess(
     for step in 0..DAY * 42 {
         let value = load(step, newest.as_ref());
         forecaster.push(MONDAY + step, value);
-        let Some(outlook) = forecaster.outlook() else { continue };
+        let Some(prepared) = forecaster.prepare() else { continue };
         let wrong: Option<Vec<f32>> = model.map(|error| {
-            (0..outlook.leads() * 3)
+            (0..prepared.leads() * 3)
                 .map(|at| if (at as i64 + step) % 2 == 0 { error } else { -error })
                 .collect()
         });
         let outputs =
             ModelOutputs { shared: wrong.as_deref(), personal: wrong.as_deref(), staleness: Some(0) };
-        newest = Some(forecaster.issue(&outlook, outputs));
+        newest = Some(forecaster.issue(&prepared, outputs));
     }
     let skill = forecaster.skill();
     let mut sums: Vec<(String, SkillSums)> =
@@ -253,7 +253,7 @@ fn what_is_missing_is_said_until_a_day_is_there() {
     for step in 0..3 {
         forecaster.push(MONDAY + step, 1.0);
     }
-    assert_eq!((forecaster.steps_missing(), forecaster.outlook()), (45, None));
+    assert_eq!((forecaster.steps_missing(), forecaster.prepare()), (45, None));
     forecaster.push(MONDAY + 47, 1.0);
     assert_eq!(forecaster.steps_missing(), 20, "half of the day is measured at least");
 }
@@ -291,10 +291,10 @@ proptest! {
         for (load, gap) in loads {
             step += gap;
             forecaster.push(step, load);
-            let Some(outlook) = forecaster.outlook() else { continue };
-            prop_assert!(outlook.inputs.iter().all(|input| input.is_finite()), "{:?}", outlook.inputs);
+            let Some(prepared) = forecaster.prepare() else { continue };
+            prop_assert!(prepared.inputs.iter().all(|input| input.is_finite()), "{:?}", prepared.inputs);
             let all = vec![outputs; horizon * 3];
-            let vector = forecaster.issue(&outlook, ModelOutputs { shared: Some(&all), ..Default::default() });
+            let vector = forecaster.issue(&prepared, ModelOutputs { shared: Some(&all), ..Default::default() });
             prop_assert_eq!(vector.values.len(), horizon);
             for quantiles in &vector.values {
                 prop_assert!(quantiles.is_sorted() && quantiles.iter().all(|value| !value.is_nan()), "{quantiles:?}");
@@ -316,14 +316,14 @@ fn a_covariate_known_ahead_is_in_the_row_of_its_step() {
         with.push(MONDAY + step, load(step));
         without.push(MONDAY + step, load(step));
     }
-    assert_eq!(with.outlook(), without.outlook(), "silent, it is as if there were none");
+    assert_eq!(with.prepare(), without.prepare(), "silent, it is as if there were none");
     let origin = MONDAY + DAY * 3 - 1;
     let at = |step: i64, value| Reading { time_ms: step * i64::from(STEP_S) * 1000, value };
     with.add_covariate("temperature", at(origin, -1.0));
     with.add_covariate("temperature", at(origin + 20, 1.0));
-    let (known, unknown) = (with.outlook().unwrap(), without.outlook().unwrap());
+    let (known, unknown) = (with.prepare().unwrap(), without.prepare().unwrap());
     for lead in 1..=48usize {
-        let row = |outlook: &Outlook| outlook.inputs[(lead - 1) * INPUTS..lead * INPUTS].to_vec();
+        let row = |prepared: &PreparedForecast| prepared.inputs[(lead - 1) * INPUTS..lead * INPUTS].to_vec();
         let (known, unknown) = (row(&known), row(&unknown));
         assert_eq!(known[..37], unknown[..37], "lead {lead}");
         // Readings 10 hours apart are not interpolated.

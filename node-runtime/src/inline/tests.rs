@@ -8,6 +8,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 
 use super::*;
+use crate::core::OrderLimits;
 use crate::reading::Reading;
 use crate::window::{DataWindow, SampleFormat, SeriesConfig, TrainingBatch, WindowSettings};
 
@@ -42,6 +43,7 @@ fn node(models: &Arc<ModelCache>) -> InlineNode<Sine> {
         paced_by_rounds: true,
         forecasts: true,
         parameters_max: 1 << 20,
+        order_limits: OrderLimits::default(),
         seed: 7,
     };
     let mut node = InlineNode::new(settings, 1, Sine(1), PER_ROUND, Arc::clone(models));

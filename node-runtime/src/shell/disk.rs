@@ -1,8 +1,9 @@
-//! File operations on a state folder.
+//! File operations on a state folder. Its files hold readings and the model: they are their owner's alone.
 
 use std::fmt::Debug;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 
 use evenhand_program::atomic;
@@ -39,17 +40,17 @@ impl Disk for Folder {
     }
 
     fn replace(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
-        atomic::replace(&self.0.join(name), bytes)
+        atomic::replace_private(&self.0.join(name), bytes)
     }
 
     fn append(&self, name: &str, bytes: &[u8], sync: bool) -> io::Result<()> {
-        let mut file = OpenOptions::new().create(true).append(true).open(self.0.join(name))?;
+        let mut file = OpenOptions::new().create(true).append(true).mode(0o600).open(self.0.join(name))?;
         file.write_all(bytes)?;
         if sync { file.sync_data() } else { Ok(()) }
     }
 
     fn truncate(&self, name: &str, length: u64) -> io::Result<()> {
-        OpenOptions::new().create(true).append(true).open(self.0.join(name))?.set_len(length)
+        OpenOptions::new().create(true).append(true).mode(0o600).open(self.0.join(name))?.set_len(length)
     }
 
     fn set_aside(&self, name: &str) -> io::Result<()> {

@@ -70,7 +70,7 @@ fn csv(text: &str, window: &SeriesConfig) -> Result<HistoryReadings, String> {
         match table.read(line).map_err(|error| error.to_string())? {
             CsvLine::Reading(reading) => found.readings.push(reading),
             CsvLine::Nothing => {}
-            CsvLine::Row(_) | CsvLine::Malformed => found.malformed += 1,
+            CsvLine::Row(_) | CsvLine::Malformed(_) => found.malformed += 1,
         }
     }
     Ok(found)

@@ -1,22 +1,36 @@
 //! Log de-duplication: a condition is logged once, until it ends or changes.
 
+use std::time::Instant;
+
 use evenhand_link::MessageError;
+use evenhand_program::log_rate::LogRate;
 use evenhand_protocol::envelope::DecodeError;
 use evenhand_protocol::identity::{Digest, NodeId};
 
 use crate::core::Node;
+
+/// Lines that foreign messages cause, limited by time.
+#[derive(Debug, Default)]
+struct ForeignLines {
+    version: LogRate,
+    malformed: LogRate,
+    unfit: LogRate,
+    refused: LogRate,
+    excessive: LogRate,
+}
 
 /// Conditions that were logged.
 #[derive(Debug)]
 pub(super) struct LogDedup {
     node: NodeId,
     disconnected: bool,
-    version: Option<u16>,
-    malformed: bool,
+    /// Of what anybody can cause who can publish.
+    foreign: ForeignLines,
     training: Option<String>,
     forecast: Option<String>,
     unfit: Option<Digest>,
     refused: Option<u32>,
+    excessive: Option<u32>,
     restarts: u32,
     rejected: u64,
 }
@@ -27,12 +41,12 @@ impl LogDedup {
         Self {
             node,
             disconnected: false,
-            version: None,
-            malformed: false,
+            foreign: ForeignLines::default(),
             training: None,
             forecast: None,
             unfit: None,
             refused: None,
+            excessive: None,
             restarts: state.window().counts().restarts,
             rejected: 0,
         }
@@ -50,14 +64,12 @@ impl LogDedup {
     }
 
     pub(super) fn malformed(&mut self, topic: &str, error: &MessageError) {
-        let logged = match error {
-            MessageError::Envelope(DecodeError::Version { theirs, .. }) => {
-                self.version.replace(*theirs) == Some(*theirs)
-            }
-            _ => std::mem::replace(&mut self.malformed, true),
+        let rate = match error {
+            MessageError::Envelope(DecodeError::Version { .. }) => &mut self.foreign.version,
+            _ => &mut self.foreign.malformed,
         };
-        if !logged {
-            tracing::warn!(node = %self.node, %error, topic, "ignoring a malformed message");
+        if let Some(left_out) = rate.permit(Instant::now()) {
+            tracing::warn!(node = %self.node, %error, topic, left_out, "ignoring a malformed message");
         }
     }
 
@@ -78,7 +90,9 @@ impl LogDedup {
     /// Logs conditions of the node itself.
     pub(super) fn check_node(&mut self, node: &Node) {
         let unfit = node.unfit();
-        if let Some(graph) = unfit.filter(|_| self.unfit != unfit) {
+        if let Some(graph) = unfit.filter(|_| self.unfit != unfit)
+            && self.foreign.unfit.permit(Instant::now()).is_some()
+        {
             tracing::error!(
                 node = %self.node, %graph,
                 "the federation's model does not fit this node's data or limits; declining its rounds"
@@ -100,9 +114,20 @@ impl LogDedup {
         }
         if let Some((round, refusal)) = node.refusal()
             && self.refused.replace(round) != Some(round)
+            && let Some(left_out) = self.foreign.refused.permit(Instant::now())
         {
-            tracing::warn!(node = %self.node, round, reason = refusal.name(), "update refused by the coordinator");
+            tracing::warn!(node = %self.node, round, reason = refusal.name(), left_out, "update refused by the coordinator");
         }
+        let excessive = node.excessive_epochs();
+        if let Some(epochs) = excessive.filter(|_| self.excessive.is_none())
+            && let Some(left_out) = self.foreign.excessive.permit(Instant::now())
+        {
+            tracing::warn!(
+                node = %self.node, epochs, left_out,
+                "declining an order with more epochs than node.epochs_max"
+            );
+        }
+        self.excessive = excessive;
     }
 }
 

@@ -8,6 +8,7 @@ mod log_dedup;
 mod metrics;
 mod outbound_queue;
 mod owner;
+mod reading_watch;
 mod runner;
 mod side_sources;
 mod source_driver;
@@ -25,6 +26,7 @@ pub use forecast_status::{CollectingStatus, ForecastStatus, SkillStatus};
 pub use status::{SourceStatus, StatusSnapshot};
 pub use training_pool::TrainingPool;
 
+pub(crate) use self::reading_watch::ReadingWatch;
 use self::runner::Runner;
 use crate::config::NodeConfig;
 

@@ -1,7 +1,8 @@
 //! The event loop of one node.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use evenhand_link::{
@@ -9,7 +10,8 @@ use evenhand_link::{
 };
 use evenhand_program::atomic;
 use evenhand_program::notify::ServiceNotifier;
-use evenhand_protocol::identity::{FederationId, NodeId};
+use evenhand_program::private;
+use evenhand_protocol::identity::{Digest, FederationId, NodeId};
 use evenhand_protocol::message::Message;
 use evenhand_protocol::tick::Tick;
 use evenhand_protocol::topic::{self, Channel};
@@ -25,7 +27,7 @@ use super::outbound_queue::NodeOutboundQueue;
 use super::owner::OwnerLink;
 use super::side_sources::SideSources;
 use super::source_driver::SourceDriver;
-use super::state_store::StateStore;
+use super::state_store::{self, StateStore};
 use super::status::{StatusContext, StatusSnapshot};
 use super::{NodeError, Stop, TrainingPool};
 use crate::config::NodeConfig;
@@ -53,6 +55,9 @@ pub(super) struct Runner {
     events: Events,
     outbound: BackgroundPublisher<NodeOutboundQueue>,
     jobs: JoinSet<JobResult>,
+    graphs: GraphJobs,
+    /// The trainings that run, and their signals to end.
+    cancels: BTreeMap<u64, Arc<AtomicBool>>,
     /// A forecast is being made.
     forecasting: bool,
     /// The newest forecast requested while another is being made.
@@ -72,9 +77,17 @@ struct StatusSinks {
     metrics: Option<JoinHandle<()>>,
 }
 
+/// Searches for graphs and their loading, one at a time: only the newest is still of use.
+#[derive(Default)]
+struct GraphJobs {
+    running: bool,
+    /// The graph, and its file where it has arrived.
+    next: Option<(Digest, Option<Vec<u8>>)>,
+}
+
 /// The result of a job outside the event loop.
 enum JobResult {
-    Input(NodeInput),
+    Graph(NodeInput),
     Trained(NodeInput, Option<String>),
     Forecast(NodeInput, Option<String>),
 }
@@ -103,6 +116,10 @@ impl Runner {
             if let Err(error) = atomic::remove_leftovers(&folder) {
                 tracing::warn!(%error, folder = %folder.display(), "cannot remove temporary files of an earlier run");
             }
+        }
+        if let Some(said) = folder.and_then(|folder| private::restrict_and_say(folder, &state_store::PRIVATE))
+        {
+            tracing::warn!("{said}");
         }
         let disk = folder.map(|folder| Arc::new(Folder(folder.clone())) as Arc<dyn Disk>);
         let (state, mut node) = StateStore::open(disk, config.settings()?, now_ms()).await?;
@@ -136,6 +153,8 @@ impl Runner {
             publisher,
             events,
             jobs: JoinSet::new(),
+            graphs: GraphJobs::default(),
+            cancels: BTreeMap::new(),
             forecasting: false,
             next_forecast: None,
             trainings: 0,
@@ -194,22 +213,29 @@ impl Runner {
                 self.outbound.update(|queue| queue.push(OutboundMessage { topic, message, retain }));
             }
             NodeEffect::FindGraph(digest) => {
-                let pool = Arc::clone(&self.pool);
-                self.jobs.spawn_blocking(move || JobResult::Input(pool.find(digest)));
+                self.graphs.next = Some((digest, None));
+                self.start_graph_job();
             }
             NodeEffect::LoadGraph { digest, onnx } => {
-                let pool = Arc::clone(&self.pool);
-                self.jobs.spawn_blocking(move || JobResult::Input(pool.load(digest, &onnx)));
+                self.graphs.next = Some((digest, Some(onnx)));
+                self.start_graph_job();
             }
             NodeEffect::Read { rounds } => return self.read_rounds(rounds),
             NodeEffect::Train(job) => {
                 tracing::debug!(node = %self.id, round = job.round, samples = job.batch.samples(), "training");
                 self.trainings += 1;
                 let (pool, now) = (Arc::clone(&self.pool), self.now());
+                let cancelled = Arc::<AtomicBool>::default();
+                self.cancels.insert(job.id, Arc::clone(&cancelled));
                 self.jobs.spawn(async move {
-                    let (input, cause) = pool.train(now, job).await;
+                    let (input, cause) = pool.train(now, job, cancelled).await;
                     JobResult::Trained(input, cause)
                 });
+            }
+            NodeEffect::CancelTraining(job_id) => {
+                if let Some(cancelled) = self.cancels.get(&job_id) {
+                    cancelled.store(true, Ordering::Relaxed);
+                }
             }
             NodeEffect::TrainPersonal(job) => {
                 let pool = Arc::clone(&self.pool);
@@ -251,6 +277,22 @@ impl Runner {
         Tick(u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX))
     }
 
+    /// Finds or loads the newest graph, if no other one is being looked for.
+    fn start_graph_job(&mut self) {
+        if self.graphs.running {
+            return;
+        }
+        let Some((digest, onnx)) = self.graphs.next.take() else { return };
+        self.graphs.running = true;
+        let pool = Arc::clone(&self.pool);
+        self.jobs.spawn_blocking(move || {
+            JobResult::Graph(match onnx {
+                None => pool.find(digest),
+                Some(onnx) => pool.load(digest, &onnx),
+            })
+        });
+    }
+
     /// Makes the newest forecast requested, one at a time.
     fn forecast(&mut self) {
         if self.forecasting {
@@ -267,8 +309,15 @@ impl Runner {
 
     fn finish(&mut self, done: Result<JobResult, JoinError>) -> Option<NodeInput> {
         match done {
-            Ok(JobResult::Input(input)) => Some(input),
+            Ok(JobResult::Graph(input)) => {
+                self.graphs.running = false;
+                self.start_graph_job();
+                Some(input)
+            }
             Ok(JobResult::Trained(input, cause)) => {
+                if let NodeInput::Trained { job_id, .. } = &input {
+                    self.cancels.remove(job_id);
+                }
                 self.log.trained(cause);
                 Some(input)
             }

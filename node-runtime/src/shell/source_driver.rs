@@ -10,11 +10,13 @@ use std::time::Duration;
 use evenhand_protocol::identity::NodeId;
 use tokio::sync::mpsc;
 
+use super::reading_watch::ReadingWatch;
 use super::{NodeError, SourceStatus};
 use crate::config::{NodeConfig, Pace};
 use crate::inline::read_rounds;
 use crate::reading::{InputBatch, Reading, SourcePosition};
-use crate::source::{Acknowledgement, Source, SourceContext, SourceError};
+use crate::source::time::iso_text;
+use crate::source::{Acknowledgement, Intake, Source, SourceContext, SourceError, now_ms};
 
 /// Readings in one batch.
 const BATCH_MAX: usize = 256;
@@ -22,6 +24,8 @@ const BATCH_MAX: usize = 256;
 const QUEUED_MAX: usize = 4;
 /// Readings of a side series in one round.
 const DUE_MAX: usize = 65_536;
+/// Steps without a reading after which a source is silent.
+const SILENT_STEPS: i64 = 3;
 const RETRY_MIN: Duration = Duration::from_secs(1);
 const RETRY_MAX: Duration = Duration::from_secs(60);
 
@@ -48,11 +52,24 @@ impl SourceDriver {
         position: SourcePosition,
     ) -> Result<Self, NodeError> {
         let (node, name) = (config.node.id.clone(), name.to_owned());
-        let monitor = SourceMonitor { node, name, shared: Arc::default() };
+        let is_covariate = config.covariate.iter().any(|covariate| covariate.name == name);
+        let watch = ReadingWatch::new(config.window.step_s, is_covariate);
+        let silent_after_ms = SILENT_STEPS * i64::from(config.window.step_s) * 1000;
+        let monitor = SourceMonitor {
+            node,
+            name,
+            silent_after_ms,
+            shared: Arc::default(),
+            watch: Arc::new(Mutex::new(watch)),
+        };
         if config.pace.by == Pace::Rounds {
             let source = open(config, &monitor.name, position)?;
             let mode = SourceMode::Rounds { source, readings_per_round: config.pace.readings_per_round };
             return Ok(Self::new(mode, monitor));
+        }
+        // Of a covariate or of rows nothing is expected at a time.
+        if !is_covariate && config.rows.is_none() {
+            monitor.shared().newest_arrival_ms = Some(now_ms());
         }
         let (sender, receiver) = mpsc::channel(QUEUED_MAX);
         let mut source_thread =
@@ -70,7 +87,7 @@ impl SourceDriver {
 
     /// The status of the source.
     pub(super) fn status(&self) -> SourceStatus {
-        self.monitor.shared().clone()
+        self.monitor.status_at(now_ms())
     }
 
     /// The next data of a live source; never ready if the source is read by rounds or ended. Cancel safe.
@@ -99,9 +116,12 @@ impl SourceDriver {
         let nothing = InputBatch::Readings(Vec::new());
         let SourceMode::Rounds { source, readings_per_round } = &mut self.mode else { return nothing };
         let read = read_rounds(source.as_mut(), rounds, *readings_per_round);
-        self.monitor.malformed(source.malformed());
+        self.monitor.intake(0, source.as_ref());
         match read {
-            Ok(batch) => batch,
+            Ok(batch) => {
+                self.monitor.note(&batch);
+                batch
+            }
             Err(error) => {
                 self.monitor.failed(&error);
                 nothing
@@ -120,7 +140,7 @@ impl SourceDriver {
                 break;
             }
             let read = source.read(BATCH_MAX);
-            self.monitor.malformed(source.malformed());
+            self.monitor.intake(0, source.as_ref());
             match read {
                 Ok(InputBatch::Readings(readings)) if !readings.is_empty() => self.ahead.extend(readings),
                 Ok(_) => break,
@@ -171,13 +191,14 @@ impl SourceThread {
 
     /// The error that ended the source; none when the receiver was dropped.
     fn read_until_error(&mut self, source: &mut dyn Source, pause: &mut Duration) -> Option<SourceError> {
-        let malformed_before = self.monitor.shared().malformed;
+        let mut kept_out_before = self.monitor.shared().malformed;
         loop {
-            let batch = match source.read(BATCH_MAX) {
+            let mut batch = match source.read(BATCH_MAX) {
                 Ok(batch) => batch,
                 Err(error) => return Some(error),
             };
-            self.monitor.malformed(malformed_before + source.malformed());
+            kept_out_before += self.monitor.refuse(&mut batch);
+            self.monitor.intake(kept_out_before, source);
             if self.sender.is_closed() {
                 return None;
             }
@@ -188,6 +209,7 @@ impl SourceThread {
             }
             *pause = RETRY_MIN;
             self.monitor.works();
+            self.monitor.note(&batch);
             self.position.advance(&batch);
             if self.sender.blocking_send((batch, acknowledgement)).is_err() {
                 return None;
@@ -213,7 +235,9 @@ struct SourceMonitor {
     node: NodeId,
     /// "source", or the name of a side series.
     name: String,
+    silent_after_ms: i64,
     shared: Arc<Mutex<SourceStatus>>,
+    watch: Arc<Mutex<ReadingWatch>>,
 }
 
 impl SourceMonitor {
@@ -221,8 +245,75 @@ impl SourceMonitor {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn malformed(&self, count: u64) {
-        self.shared().malformed = count;
+    /// Counts the malformed inputs of a source beside those before it was opened, and logs the first of all.
+    fn intake(&self, before: u64, source: &dyn Source) {
+        self.shared().malformed = before + source.malformed();
+        if let Some(example) = source.intake().and_then(Intake::example) {
+            self.keep_out(example);
+        }
+    }
+
+    /// Drops readings whose times cannot be right; their number.
+    fn refuse(&self, batch: &mut InputBatch) -> u64 {
+        let InputBatch::Readings(readings) = batch else { return 0 };
+        let (watch, now_ms, before) = (self.watch(), now_ms(), readings.len());
+        let mut first = None;
+        readings.retain(|reading| match watch.refusal(*reading, now_ms) {
+            Some(reason) => {
+                first.get_or_insert_with(|| format!("a reading of {}: {reason}", reading.value));
+                false
+            }
+            None => true,
+        });
+        if let Some(example) = first {
+            self.keep_out(&example);
+        }
+        (before - readings.len()) as u64
+    }
+
+    fn keep_out(&self, example: &str) {
+        let mut status = self.shared();
+        if status.kept_out.is_none() {
+            tracing::warn!(
+                node = %self.node, series = self.name, example,
+                "input kept out; further ones are only counted"
+            );
+            status.kept_out = Some(example.to_owned());
+        }
+    }
+
+    /// Notes the times of readings, and logs once that they do not fit the steps.
+    fn note(&self, batch: &InputBatch) {
+        let mut watch = self.watch();
+        watch.note(batch);
+        let misfit = watch.misfit();
+        drop(watch);
+        let mut status = self.shared();
+        if let Some(sentence) = misfit.as_ref().filter(|_| status.misfit.is_none()) {
+            tracing::warn!(node = %self.node, series = self.name, "{sentence}");
+        }
+        status.misfit = misfit;
+    }
+
+    fn watch(&self) -> MutexGuard<'_, ReadingWatch> {
+        self.watch.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The status at `now_ms`; logs once that the source has fallen silent.
+    fn status_at(&self, now_ms: i64) -> SourceStatus {
+        let mut status = self.shared();
+        let silent = status.newest_arrival_ms.filter(|arrival_ms| {
+            !status.ended && status.failing.is_none() && now_ms - arrival_ms > self.silent_after_ms
+        });
+        if let Some(since_ms) = silent.filter(|_| status.silent_since_ms.is_none()) {
+            let since = iso_text(since_ms);
+            tracing::warn!(
+                node = %self.node, series = self.name, since,
+                "the source is silent; try evenhand-node probe"
+            );
+        }
+        status.silent_since_ms = silent;
+        status.clone()
     }
 
     /// Records and logs an error, once until it ends or changes.
@@ -242,7 +333,9 @@ impl SourceMonitor {
     }
 
     fn works(&self) {
-        if self.shared().failing.take().is_some() {
+        let mut status = self.shared();
+        status.newest_arrival_ms = status.newest_arrival_ms.and(Some(now_ms()));
+        if status.failing.take().is_some() | status.silent_since_ms.take().is_some() {
             tracing::info!(node = %self.node, series = self.name, "source recovered");
         }
     }

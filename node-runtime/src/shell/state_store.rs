@@ -12,12 +12,15 @@ use tokio::task;
 
 use super::NodeError;
 use super::disk::Disk;
+use super::status;
 use crate::core::{JournalEntry, Node, NodeSettings, SavedNode};
 use crate::journal;
 
 const STATE: &str = "state";
 const JOURNAL: &str = "journal";
 const SESSION: &str = "session";
+/// What others must not read in the folder: readings, forecasts and the model.
+pub(super) const PRIVATE: [&str; 6] = [STATE, "state.unreadable", JOURNAL, SESSION, status::FILE, "models"];
 
 /// First bytes of a state file; the number changes with the format.
 const FORM: &[u8; 8] = b"evhnode8";

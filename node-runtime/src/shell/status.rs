@@ -17,7 +17,7 @@ use crate::source::time::iso_text;
 use crate::window::ReadingCounts;
 
 /// The name of the file in the state folder.
-const FILE: &str = "status.json";
+pub(super) const FILE: &str = "status.json";
 
 /// The status of a node.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -74,8 +74,20 @@ pub struct SourceStatus {
     pub failing: Option<String>,
     /// A recorded source has ended.
     pub ended: bool,
-    /// Number of malformed readings.
+    /// Number of malformed readings, and of those whose time cannot be right.
     pub malformed: u64,
+    /// The first of them, with the reason and the setting to change.
+    #[serde(default)]
+    pub kept_out: Option<String>,
+    /// The sentence that proposes another step, if readings come too rarely.
+    #[serde(default)]
+    pub misfit: Option<String>,
+    /// The arrival of the newest reading, or the start of a live source.
+    #[serde(default)]
+    pub newest_arrival_ms: Option<i64>,
+    /// The arrival of the last reading before it fell silent.
+    #[serde(default)]
+    pub silent_since_ms: Option<i64>,
 }
 
 /// Facts that are unknown to the core.
@@ -120,7 +132,7 @@ impl StatusSnapshot {
     pub(super) fn write(&self, folder: &Path) -> std::io::Result<()> {
         let text = serde_json::to_string_pretty(self)?;
         // One that is lost in a power failure is written again.
-        AtomicFile::new(folder.join(FILE)).without_sync().write(text.as_bytes())
+        AtomicFile::new(folder.join(FILE)).owner_only().without_sync().write(text.as_bytes())
     }
 
     /// Reads the newest status from the state folder.
@@ -143,6 +155,8 @@ impl StatusSnapshot {
         let late = self.readings.out_of_order as f64;
         metric("readings_out_of_order_total", Counter, "Readings not newer than the last.", late);
         metric("source_malformed_total", Counter, "Malformed readings.", self.source.malformed as f64);
+        let silent = flag(self.source.silent_since_ms.is_some());
+        metric("source_silent", Gauge, "No reading for three steps.", silent);
         metric("source_failing", Gauge, "The source fails.", flag(self.source.failing.is_some()));
         metric("bytes_up_total", Counter, "Payload bytes sent.", self.bytes_up as f64);
         metric("bytes_down_total", Counter, "Payload bytes received.", self.bytes_down as f64);
@@ -197,9 +211,18 @@ impl fmt::Display for StatusSnapshot {
         let source = match &self.source {
             SourceStatus { failing: Some(cause), .. } => format!("fails: {cause}"),
             SourceStatus { ended: true, .. } => "ended".into(),
+            SourceStatus { silent_since_ms: Some(since_ms), .. } => {
+                format!("silent since {}; try evenhand-node probe", iso_text(*since_ms))
+            }
             _ => "ok".into(),
         };
         writeln!(f, "  source     {source}")?;
+        if let Some(example) = &self.source.kept_out {
+            writeln!(f, "  kept out   {example}")?;
+        }
+        if let Some(sentence) = &self.source.misfit {
+            writeln!(f, "  step       {sentence}")?;
+        }
         let forecast =
             self.forecast.map(|forecast| format!("{:.3} for {}", forecast.value, iso_text(forecast.for_ms)));
         writeln!(f, "forecast     {}", or_none(forecast))?;
@@ -260,7 +283,12 @@ mod tests {
             trainings: 4,
             readings: ReadingCounts { accepted: 100, refused: 1, out_of_order: 2, restarts: 0 },
             newest_reading_ms: Some(1_704_067_200_000),
-            source: SourceStatus { failing: Some("no such file".into()), ended: false, malformed: 3 },
+            source: SourceStatus {
+                failing: Some("no such file".into()),
+                malformed: 3,
+                kept_out: Some("\"1,5\" has a decimal comma".into()),
+                ..SourceStatus::default()
+            },
             forecast: Some(Forecast { for_ms: 1_704_068_100_000, value: 0.5 }),
             day_ahead: None,
             mean_absolute_error: Some(0.125),
@@ -296,6 +324,7 @@ mod tests {
             "drawing by standing, round 12",
             "100 accepted, 6 refused",
             "fails: no such file",
+            "kept out   \"1,5\" has a decimal comma",
             "0.500 for 2024-01-01T00:15:00Z",
             "0.125 over 9",
             "0.2500 ± 0.0100",

@@ -1,11 +1,12 @@
 //! Models and a bounded number of training and forecasting threads, shared by the nodes of a process.
 
 use std::panic::{self, AssertUnwindSafe};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use evenhand_models::ModelError;
+use evenhand_program::log_rate::LogRate;
 use evenhand_protocol::identity::Digest;
 use evenhand_protocol::message::Declined;
 use evenhand_protocol::tick::Tick;
@@ -15,7 +16,8 @@ use tokio::{task, time};
 use crate::core::{GraphOutcome, NodeInput, PersonalJob, Prediction, Trained, TrainingJob};
 use crate::model_cache::ModelCache;
 
-const LATE: &str = "it did not end before the coordinator went on";
+const LATE: &str = "it did not end before its time was over";
+const OUTDATED: &str = "the coordinator went on to a newer round";
 const MODEL_GONE: &str = "the model is gone";
 const DEFECT: &str = "the model's arithmetic failed";
 
@@ -40,13 +42,21 @@ pub struct TrainingPool {
     training: Arc<Semaphore>,
     forecasting: Arc<Semaphore>,
     training_ns: AtomicU64,
+    /// Log lines about models that do not run here.
+    unfit: Mutex<LogRate>,
 }
 
 impl TrainingPool {
     /// At most `threads` nodes train, and as many forecast, at the same time.
     pub fn new(models: Arc<ModelCache>, threads: usize) -> Self {
         let permits = || Arc::new(Semaphore::new(threads.max(1)));
-        Self { models, training: permits(), forecasting: permits(), training_ns: AtomicU64::new(0) }
+        Self {
+            models,
+            training: permits(),
+            forecasting: permits(),
+            training_ns: AtomicU64::new(0),
+            unfit: Mutex::default(),
+        }
     }
 
     /// Time spent in training by all nodes together.
@@ -64,7 +74,11 @@ impl TrainingPool {
         let outcome = match self.models.add(digest, onnx) {
             Ok(model) => GraphOutcome::Ready(model.info()),
             Err(error) => {
-                tracing::error!(%error, graph = %digest, "the federation's model does not run here");
+                let permitted =
+                    self.unfit.lock().unwrap_or_else(PoisonError::into_inner).permit(Instant::now());
+                if let Some(left_out) = permitted {
+                    tracing::error!(%error, graph = %digest, left_out, "the federation's model does not run here");
+                }
                 GraphOutcome::Unfit
             }
         };
@@ -73,11 +87,12 @@ impl TrainingPool {
 
     /// Trains on a blocking thread, so that the link's keepalive goes on meanwhile; the outcome, and the cause of a failure.
     ///
-    /// A training whose time is over ends by itself at the next step, so that there is never more than one a permit.
+    /// A training whose time is over, or that is cancelled, ends by itself at the next step, so that there is never more than one a permit.
     pub(super) async fn train(
         self: Arc<Self>,
         now: Tick,
         job: Box<TrainingJob>,
+        cancelled: Arc<AtomicBool>,
     ) -> (NodeInput, Option<String>) {
         let job_id = job.id;
         let deadline = Instant::now() + Duration::from_millis(job.deadline.ms_since(now));
@@ -87,7 +102,7 @@ impl TrainingPool {
             let run = move || {
                 let _permit = permit;
                 let begin = Instant::now();
-                let outcome = pool.run(&job, deadline);
+                let outcome = pool.run(&job, deadline, &cancelled);
                 pool.count_training(begin);
                 outcome
             };
@@ -142,11 +157,12 @@ impl TrainingPool {
         self.training_ns.fetch_add(spent, Ordering::Relaxed);
     }
 
-    fn run(&self, job: &TrainingJob, deadline: Instant) -> TrainingOutcome {
+    fn run(&self, job: &TrainingJob, deadline: Instant, cancelled: &AtomicBool) -> TrainingOutcome {
         let Some(model) = self.models.find(job.graph) else { return failed(MODEL_GONE) };
-        let over = || Instant::now() >= deadline;
+        let over = || cancelled.load(Ordering::Relaxed) || Instant::now() >= deadline;
         match panic::catch_unwind(AssertUnwindSafe(|| model.train(job, over))) {
             Ok(Ok(Some(trained))) => Ok(trained),
+            Ok(Ok(None)) if cancelled.load(Ordering::Relaxed) => failed(OUTDATED),
             Ok(Ok(None)) => failed(LATE),
             // A limit was met, or an operator does not go with this node's data.
             Ok(Err(error @ (ModelError::Limit { .. } | ModelError::Node { .. }))) => {

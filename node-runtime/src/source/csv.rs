@@ -14,7 +14,7 @@ pub use self::table::{CsvLine, CsvTable};
 use super::duplicate_filter::DuplicateFilter;
 use super::tail::{Tail, TailEvent};
 use super::time::TimeFormat;
-use super::{READ_TIMEOUT, Source, SourceContext, SourceError, SourceKind};
+use super::{Intake, READ_TIMEOUT, Source, SourceContext, SourceError, SourceKind};
 use crate::config::section::section;
 use crate::reading::{InputBatch, SourcePosition};
 use crate::time_zone::LocalTimeZone;
@@ -34,7 +34,7 @@ section! {
         pub delimiter: char = ',',
         /// Numbers are written as 1,5.
         pub decimal_comma: bool = false,
-        /// Format of times: "iso", "unix-s" or "unix-ms".
+        /// Format of times: "iso", "unix-s", "unix-ms" or "day-first" (31.12.2024 23:45).
         pub time_format: TimeFormat = TimeFormat::Iso,
         /// Time zone of times without an offset, if it is not the window's.
         pub time_zone: Option<LocalTimeZone> = None => "\"Europe/London\"",
@@ -75,6 +75,10 @@ impl SourceKind for CsvConfig {
         Ok(())
     }
 
+    fn place(&self) -> String {
+        self.path.display().to_string()
+    }
+
     fn open(&self, context: &SourceContext<'_>) -> Result<Box<dyn Source>, SourceError> {
         Ok(Box::new(Csv::open(
             CsvConfig { time_zone: Some(context.time_zone(self.time_zone.as_ref())), ..self.clone() },
@@ -99,6 +103,7 @@ pub struct Csv {
     tail: Tail,
     table: CsvTable,
     filter: DuplicateFilter,
+    intake: Intake,
     /// Labelled rows that the node has received before.
     known_rows: u64,
 }
@@ -113,6 +118,7 @@ impl Csv {
             tail,
             table: CsvTable::new(settings),
             filter: DuplicateFilter::after(position),
+            intake: Intake::default(),
             known_rows: position.rows,
         })
     }
@@ -121,9 +127,10 @@ impl Csv {
 impl Source for Csv {
     fn read(&mut self, count: usize) -> Result<InputBatch, SourceError> {
         let (mut readings, mut rows) = (Vec::new(), Vec::new());
+        let dropped = self.tail.dropped();
         while readings.len().max(rows.len()) < count {
             let line = match self.tail.next()? {
-                TailEvent::Line(line) => self.table.read(&line)?,
+                TailEvent::Line(line) => line,
                 TailEvent::Restart => {
                     self.table.restart();
                     self.filter.expect_duplicates(true);
@@ -132,14 +139,20 @@ impl Source for Csv {
                 }
                 TailEvent::End => break,
             };
-            match line {
-                CsvLine::Reading(reading) => readings.extend(self.filter.pass(Some(reading))),
+            match self.table.read(&line)? {
+                CsvLine::Reading(reading) => {
+                    self.intake.record(|| line, Ok(reading));
+                    readings.extend(self.filter.pass(reading));
+                }
                 CsvLine::Row(_) if self.known_rows > 0 => self.known_rows -= 1,
                 CsvLine::Row(row) => rows.push(row),
-                CsvLine::Malformed => readings.extend(self.filter.pass(None)),
+                CsvLine::Malformed(reason) => {
+                    self.intake.record(|| line, Err(reason));
+                }
                 CsvLine::Nothing => {}
             }
         }
+        self.intake.dropped(dropped, self.tail.dropped());
         if readings.is_empty() && rows.is_empty() {
             if !self.follow {
                 return Err(SourceError::Ended);
@@ -149,8 +162,8 @@ impl Source for Csv {
         Ok(if self.labelled { InputBatch::Rows(rows) } else { InputBatch::Readings(readings) })
     }
 
-    fn malformed(&self) -> u64 {
-        self.filter.malformed() + self.tail.dropped()
+    fn intake(&self) -> Option<&Intake> {
+        Some(&self.intake)
     }
 }
 

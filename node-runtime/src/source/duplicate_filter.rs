@@ -3,20 +3,19 @@
 
 use crate::reading::{Reading, SourcePosition};
 
-/// Drops readings that the node has received before, and counts malformed ones.
+/// Drops readings that the node has received before.
 ///
 /// It does not check the order of new readings: the window detects a clock that was set back.
 #[derive(Debug)]
 pub(super) struct DuplicateFilter {
     newest_ms: Option<i64>,
     may_repeat: bool,
-    malformed: u64,
 }
 
 impl DuplicateFilter {
     /// For a stream that may begin with readings before `position`.
     pub(super) fn after(position: SourcePosition) -> Self {
-        Self { newest_ms: position.newest_ms, may_repeat: true, malformed: 0 }
+        Self { newest_ms: position.newest_ms, may_repeat: true }
     }
 
     /// Sets whether the next readings may be duplicates; initially they may, until the first new one.
@@ -24,23 +23,14 @@ impl DuplicateFilter {
         self.may_repeat = may_repeat;
     }
 
-    /// The reading, if it is well-formed and new.
-    pub(super) fn pass(&mut self, reading: Option<Reading>) -> Option<Reading> {
-        let Some(reading) = reading else {
-            self.malformed += 1;
-            return None;
-        };
+    /// The reading, if it is new.
+    pub(super) fn pass(&mut self, reading: Reading) -> Option<Reading> {
         if self.may_repeat && self.newest_ms.is_some_and(|newest_ms| reading.time_ms <= newest_ms) {
             return None;
         }
         self.may_repeat = false;
         self.newest_ms = Some(reading.time_ms);
         Some(reading)
-    }
-
-    /// Number of malformed readings.
-    pub(super) fn malformed(&self) -> u64 {
-        self.malformed
     }
 }
 
@@ -51,11 +41,10 @@ mod tests {
     #[test]
     fn duplicates_are_dropped_and_a_clock_set_back_is_not() {
         let mut filter = DuplicateFilter::after(SourcePosition { newest_ms: Some(3), rows: 0 });
-        let mut pass = |time_ms| filter.pass(Some(Reading { time_ms, value: 0.0 })).is_some();
+        let mut pass = |time_ms| filter.pass(Reading { time_ms, value: 0.0 }).is_some();
         assert_eq!([1, 2, 3, 4, 2, 5].map(&mut pass), [false, false, false, true, true, true]);
         filter.expect_duplicates(true);
-        let mut pass = |time_ms| filter.pass(Some(Reading { time_ms, value: 0.0 })).is_some();
+        let mut pass = |time_ms| filter.pass(Reading { time_ms, value: 0.0 }).is_some();
         assert_eq!([4, 5, 6, 1].map(&mut pass), [false, false, true, true]);
-        assert_eq!((filter.pass(None), filter.malformed()), (None, 1));
     }
 }

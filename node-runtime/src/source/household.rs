@@ -53,6 +53,10 @@ impl SourceKind for HouseholdConfig {
         Ok(())
     }
 
+    fn place(&self) -> String {
+        "a synthetic household".into()
+    }
+
     fn open(&self, context: &SourceContext<'_>) -> Result<Box<dyn Source>, SourceError> {
         let household = Household::new(self.clone()).resume(context.position.newest_ms);
         let pace = &context.config.pace;

@@ -3,9 +3,17 @@
 
 use serde_json::Value;
 
+use super::now_ms;
+use super::number::{no_number, number};
 use super::time::TimeReader;
-use super::{now_ms, number};
 use crate::reading::Reading;
+
+/// Numbers whose paths are named where the configured one does not exist.
+const NAMED_MAX: usize = 8;
+/// The reason where a path is configured and the text has none.
+const PLAIN_NUMBER: &str = "it is a plain number; set source.value and source.time to \"\"";
+/// Depth of the objects that are searched for them.
+const DEPTH_MAX: usize = 8;
 
 /// Paths of a reading in a JSON text.
 #[derive(Debug, Clone)]
@@ -23,26 +31,82 @@ impl JsonFields {
         Self { value: pointer(value), time, times }
     }
 
-    /// The reading in `text`, if there is one.
-    pub fn reading(&mut self, text: &str) -> Option<Reading> {
+    /// The reading in `text`, or the reason why there is none and the setting to change.
+    pub fn reading(&mut self, text: &str) -> Result<Reading, String> {
         if self.value.is_empty() && self.time.is_none() {
-            return Some(Reading { time_ms: now_ms(), value: number(text.trim(), false)? });
+            let value = number(text.trim(), false).ok_or_else(|| no_plain_number(text))?;
+            return Ok(Reading { time_ms: now_ms(), value });
         }
-        let root: Value = serde_json::from_str(text).ok()?;
-        let value = match root.pointer(&self.value)? {
-            Value::Number(value) => value.as_f64().filter(|value| value.is_finite())?,
-            Value::String(value) => number(value, false)?,
-            _ => return None,
+        let root: Value = serde_json::from_str(text).map_err(|error| match number(text, false) {
+            Some(_) => PLAIN_NUMBER.to_owned(),
+            None => format!("it is no JSON ({error})"),
+        })?;
+        if root.is_number() {
+            return Err(PLAIN_NUMBER.to_owned());
+        }
+        let value = match root.pointer(&self.value) {
+            Some(Value::Number(value)) => value.as_f64().filter(|value| value.is_finite()),
+            Some(Value::String(value)) => Some(number(value, false).ok_or_else(|| no_number(value, None))?),
+            _ => None,
         };
+        let value = value.ok_or_else(|| no_field("value", &self.value, &root))?;
         let time_ms = match &self.time {
             None => now_ms(),
-            Some(time) => match root.pointer(time)? {
-                Value::Number(time) => self.times.read(&time.to_string())?,
-                Value::String(time) => self.times.read(time)?,
-                _ => return None,
-            },
+            Some(time) => {
+                let text = match root.pointer(time) {
+                    Some(Value::Number(time)) => time.to_string(),
+                    Some(Value::String(time)) => time.clone(),
+                    _ => return Err(no_field("time", time, &root)),
+                };
+                self.times.read(&text).ok_or_else(|| self.times.no_time(&text))?
+            }
         };
-        Some(Reading { time_ms, value })
+        Ok(Reading { time_ms, value })
+    }
+}
+
+/// The reason why a whole text is no number.
+fn no_plain_number(text: &str) -> String {
+    match serde_json::from_str::<Value>(text) {
+        Ok(root @ (Value::Object(_) | Value::Array(_))) => {
+            format!("it is JSON; set source.value to the path of the value{}", numbers_of(&root))
+        }
+        Ok(Value::String(text)) => no_number(&text, None),
+        _ => no_number(text, None),
+    }
+}
+
+/// The reason why `path` names nothing in `root`.
+fn no_field(key: &str, path: &str, root: &Value) -> String {
+    let (wanted, path) =
+        (if key == "time" { "time" } else { "number" }, path.trim_start_matches('/').replace('/', "."));
+    format!("it has no {wanted} at {path:?}; set source.{key} to a path that it has{}", numbers_of(root))
+}
+
+/// `, such as a.b, c`: the paths of the first numbers in `root`.
+fn numbers_of(root: &Value) -> String {
+    let mut paths = Vec::new();
+    add_numbers(root, &mut Vec::new(), &mut paths);
+    if paths.is_empty() { String::new() } else { format!(", such as {}", paths.join(", ")) }
+}
+
+fn add_numbers(value: &Value, steps: &mut Vec<String>, paths: &mut Vec<String>) {
+    let children: Vec<(String, &Value)> = match value {
+        Value::Number(_) if paths.len() < NAMED_MAX && !steps.is_empty() => {
+            return paths.push(steps.join("."));
+        }
+        Value::Object(fields) => fields.iter().map(|(name, value)| (name.clone(), value)).collect(),
+        Value::Array(items) => {
+            items.iter().take(NAMED_MAX).enumerate().map(|(at, value)| (at.to_string(), value)).collect()
+        }
+        _ => return,
+    };
+    for (name, child) in children {
+        if paths.len() < NAMED_MAX && steps.len() < DEPTH_MAX {
+            steps.push(name);
+            add_numbers(child, steps, paths);
+            steps.pop();
+        }
     }
 }
 
@@ -65,7 +129,7 @@ mod tests {
     fn read(value: &str, time: &str, text: &str) -> Option<(i64, f64)> {
         let format = if time == "ts" { TimeFormat::UnixS } else { TimeFormat::Iso };
         let times = TimeReader::new(format, LocalTimeZone::default());
-        JsonFields::new(value, time, times).reading(text).map(|reading| (reading.time_ms, reading.value))
+        JsonFields::new(value, time, times).reading(text).ok().map(|reading| (reading.time_ms, reading.value))
     }
 
     #[test]
@@ -98,6 +162,29 @@ mod tests {
         }
         assert_eq!(read("power", "Time", r#"{"power":1}"#), None);
         assert_eq!(read("power", "Time", r#"{"power":1,"Time":"yesterday"}"#), None);
+    }
+
+    #[test]
+    fn the_reason_and_the_setting_are_named() {
+        let reason = |value: &str, time: &str, text: &str| {
+            let times = TimeReader::new(TimeFormat::Iso, LocalTimeZone::default());
+            JsonFields::new(value, time, times).reading(text).unwrap_err()
+        };
+        let tasmota = r#"{"Time":"2024-01-01T00:00:00","ENERGY":{"Total":31.2,"Power":84}}"#;
+        let said = reason("ENERGY.power", "Time", tasmota);
+        assert!(
+            said.contains("at \"ENERGY.power\"; set source.value") && said.contains("ENERGY.Power"),
+            "{said}"
+        );
+        assert!(reason("ENERGY.Power", "time", tasmota).contains("set source.time"));
+        assert!(
+            reason("", "", tasmota).contains("set source.value to the path of the value, such as ENERGY")
+        );
+        assert!(reason("power", "", "230.5").contains("plain number; set source.value"));
+        assert!(reason("", "", "unavailable").contains("no value at the moment"));
+        assert!(reason("p", "", r#"{"p":"1,5"}"#).contains("decimal comma"));
+        assert!(reason("p", "t", r#"{"p":1,"t":1704067200}"#).contains("source.time_format = \"unix-s\""));
+        assert!(reason("p", "", "{").contains("no JSON"));
     }
 
     proptest! {

@@ -12,7 +12,7 @@ use super::json::JsonFields;
 use super::lines::Lines;
 use super::tail::{Tail, TailEvent};
 use super::time::{TimeFormat, TimeReader};
-use super::{READ_TIMEOUT, Source, SourceContext, SourceError, SourceKind};
+use super::{Intake, READ_TIMEOUT, Source, SourceContext, SourceError, SourceKind};
 use crate::config::section::section;
 use crate::reading::{InputBatch, SourcePosition};
 use crate::time_zone::LocalTimeZone;
@@ -26,7 +26,7 @@ section! {
         pub value: String = "value".into(),
         /// Path of the time within a line; "" for the time of arrival.
         pub time: String = "time".into(),
-        /// Format of times: "iso", "unix-s" or "unix-ms".
+        /// Format of times: "iso", "unix-s", "unix-ms" or "day-first" (31.12.2024 23:45).
         pub time_format: TimeFormat = TimeFormat::Iso,
         /// Time zone of times without an offset, if it is not the window's.
         pub time_zone: Option<LocalTimeZone> = None => "\"Europe/London\"",
@@ -41,6 +41,10 @@ impl SourceKind for JsonlConfig {
             true => Err("source.path is empty; name the file, or \"-\" for stdin".into()),
             false => Ok(()),
         }
+    }
+
+    fn place(&self) -> String {
+        if self.path == Path::new("-") { "stdin".into() } else { self.path.display().to_string() }
     }
 
     fn open(&self, context: &SourceContext<'_>) -> Result<Box<dyn Source>, SourceError> {
@@ -61,6 +65,7 @@ pub struct Jsonl {
     fields: JsonFields,
     stream: JsonlStream,
     filter: DuplicateFilter,
+    intake: Intake,
 }
 
 #[derive(Debug)]
@@ -86,13 +91,14 @@ impl Jsonl {
             (JsonlStream::File(Tail::open(settings.path, settings.follow)?, settings.follow), times)
         };
         let fields = JsonFields::new(&settings.value, &settings.time, times);
-        Ok(Self { fields, stream, filter: DuplicateFilter::after(position) })
+        Ok(Self { fields, stream, filter: DuplicateFilter::after(position), intake: Intake::default() })
     }
 }
 
 impl Source for Jsonl {
     fn read(&mut self, count: usize) -> Result<InputBatch, SourceError> {
         let mut readings = Vec::new();
+        let dropped = self.stream.dropped();
         while readings.len() < count {
             let line = match &mut self.stream {
                 JsonlStream::Pipe(pipe) => match pipe.next(readings.is_empty()) {
@@ -118,18 +124,26 @@ impl Source for Jsonl {
             };
             let Some(line) = line else { break };
             if !line.trim().is_empty() {
-                readings.extend(self.filter.pass(self.fields.reading(&line)));
+                let reading = self.intake.record(|| line.clone(), self.fields.reading(&line));
+                readings.extend(reading.and_then(|reading| self.filter.pass(reading)));
             }
         }
+        self.intake.dropped(dropped, self.stream.dropped());
         Ok(InputBatch::Readings(readings))
     }
 
-    fn malformed(&self) -> u64 {
-        let dropped = match &self.stream {
+    fn intake(&self) -> Option<&Intake> {
+        Some(&self.intake)
+    }
+}
+
+impl JsonlStream {
+    /// Lines that were too long.
+    fn dropped(&self) -> u64 {
+        match self {
             JsonlStream::File(tail, _) => tail.dropped(),
             JsonlStream::Pipe(pipe) => pipe.lines.dropped,
-        };
-        self.filter.malformed() + dropped
+        }
     }
 }
 
@@ -213,7 +227,8 @@ mod tests {
         let fields =
             JsonFields::new("value", "time", TimeReader::new(TimeFormat::UnixMs, LocalTimeZone::default()));
         let stream = JsonlStream::Pipe(Pipe::start(reader).unwrap());
-        let mut source = Jsonl { fields, stream, filter: DuplicateFilter::after(SourcePosition::default()) };
+        let filter = DuplicateFilter::after(SourcePosition::default());
+        let mut source = Jsonl { fields, stream, filter, intake: Intake::default() };
         writer.write_all(b"{\"time\":1,\"value\":1}\n{\"time\":2,").unwrap();
         assert_eq!(values(source.read(9).unwrap()), [(1, 1.0)]);
         writer.write_all(b"\"value\":2}\n{\"time\":3,\"value\":3}").unwrap();

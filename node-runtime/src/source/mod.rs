@@ -4,29 +4,43 @@
 //! by its module and one line of the list below.
 
 mod background_reader;
+mod crc16;
 mod duplicate_filter;
 mod error;
+mod intake;
 mod lines;
+mod meter_line;
 mod number;
+mod obis;
 mod paced;
+mod poll_schedule;
 mod registry;
+mod serial;
 mod tail;
 mod tcp;
+mod telegrams;
 pub mod time;
 
 pub mod csv;
+pub mod d0;
 pub mod household;
+pub mod http;
 pub mod json;
 pub mod jsonl;
 pub mod modbus;
 pub mod mqtt;
 pub mod p1;
+pub mod sml;
+pub mod sunspec;
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 pub use error::SourceError;
+pub use intake::{Intake, RawInput};
 pub use paced::Paced;
 pub use registry::{SourceContext, SourceKind};
+#[cfg(feature = "serial")]
+pub use serial::SerialParity;
 
 use self::number::number;
 use crate::reading::InputBatch;
@@ -40,10 +54,18 @@ registry::sources! {
     "jsonl" => Jsonl(jsonl::JsonlConfig),
     /// A topic on an MQTT broker.
     "mqtt" => Mqtt(mqtt::MqttConfig),
-    /// A meter on Modbus TCP.
+    /// A meter on Modbus TCP or Modbus RTU.
     "modbus" => Modbus(modbus::ModbusConfig),
     /// The P1 port of a smart meter.
     "p1" => P1(p1::P1Config),
+    /// A meter that sends SML.
+    "sml" => Sml(sml::SmlConfig),
+    /// A meter with the interface D0.
+    "d0" => D0(d0::D0Config),
+    /// An inverter or meter with SunSpec models.
+    "sunspec" => Sunspec(sunspec::SunspecConfig),
+    /// An address that answers with JSON.
+    "http" => Http(http::HttpConfig),
 }
 
 /// Time that a read waits for data before it returns none.
@@ -60,9 +82,14 @@ pub trait Source: Send {
     /// that there are none yet. After an error the source is opened again.
     fn read(&mut self, count: usize) -> Result<InputBatch, SourceError>;
 
-    /// Number of malformed readings.
+    /// What it has taken in, and which inputs are malformed; none for a source that has no input.
+    fn intake(&self) -> Option<&Intake> {
+        None
+    }
+
+    /// Number of malformed inputs.
     fn malformed(&self) -> u64 {
-        0
+        self.intake().map_or(0, Intake::malformed)
     }
 
     /// The acknowledgement of all data since the last one, to be sent once they are in the journal; none where the sender
@@ -92,8 +119,8 @@ impl<S: Source + ?Sized> Source for Box<S> {
         (**self).read(count)
     }
 
-    fn malformed(&self) -> u64 {
-        (**self).malformed()
+    fn intake(&self) -> Option<&Intake> {
+        (**self).intake()
     }
 
     fn acknowledgement(&mut self) -> Option<Acknowledgement> {

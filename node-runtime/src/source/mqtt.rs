@@ -12,7 +12,7 @@ use super::background_reader::{BackgroundReader, Fetched};
 use super::duplicate_filter::DuplicateFilter;
 use super::json::JsonFields;
 use super::time::{TimeFormat, TimeReader};
-use super::{Acknowledgement, Source, SourceContext, SourceError, SourceKind};
+use super::{Acknowledgement, Intake, Source, SourceContext, SourceError, SourceKind};
 use crate::config::section::section;
 use crate::config::{BrokerLinkConfig, NodeConfig};
 use crate::reading::{InputBatch, SourcePosition};
@@ -34,7 +34,7 @@ section! {
         pub value: String = String::new() => "\"ENERGY.Power\"",
         /// Path of the time within a JSON message; "" for the time of arrival.
         pub time: String = String::new() => "\"Time\"",
-        /// Format of times: "iso", "unix-s" or "unix-ms".
+        /// Format of times: "iso", "unix-s", "unix-ms" or "day-first" (31.12.2024 23:45).
         pub time_format: TimeFormat = TimeFormat::Iso,
         /// Time zone of times without an offset, if it is not the window's.
         pub time_zone: Option<LocalTimeZone> = None => "\"Europe/London\"",
@@ -54,6 +54,10 @@ impl SourceKind for MqttConfig {
         }
     }
 
+    fn place(&self) -> String {
+        format!("the topic {:?}", self.topic)
+    }
+
     fn open(&self, context: &SourceContext<'_>) -> Result<Box<dyn Source>, SourceError> {
         let NodeConfig { node, broker, .. } = context.config;
         let resolved = match &self.broker {
@@ -66,7 +70,11 @@ impl SourceKind for MqttConfig {
         let client_id = format!("evenhand-{}-{}-source{side}", node.federation, node.id);
         let settings =
             MqttConfig { time_zone: Some(context.time_zone(self.time_zone.as_ref())), ..self.clone() };
-        Ok(Box::new(Mqtt::open(&settings, &broker, tls.as_ref(), &client_id, context.position)?))
+        // A session that is kept would collect messages for nobody after a probe.
+        let keeps_session = !settings.time.is_empty() && context.name != SourceContext::PROBE;
+        let source =
+            Mqtt::connect(&settings, &broker, tls.as_ref(), &client_id, context.position, keeps_session)?;
+        Ok(Box::new(source))
     }
 
     fn broker(&self) -> Option<&BrokerLinkConfig> {
@@ -83,6 +91,7 @@ pub struct Mqtt {
     unacknowledged: Vec<u16>,
     fields: JsonFields,
     filter: DuplicateFilter,
+    intake: Intake,
     /// The error that ended the connection, for the next read.
     failed: Option<Box<ConnectionError>>,
 }
@@ -106,12 +115,23 @@ impl Mqtt {
         client_id: &str,
         position: SourcePosition,
     ) -> Result<Self, SourceError> {
+        Self::connect(settings, broker, tls, client_id, position, !settings.time.is_empty())
+    }
+
+    fn connect(
+        settings: &MqttConfig,
+        broker: &Broker,
+        tls: Option<&Tls>,
+        client_id: &str,
+        position: SourcePosition,
+        keeps_session: bool,
+    ) -> Result<Self, SourceError> {
         let mut options = rumqttc_options(broker, tls, client_id)?;
         // The broker delivers again what is not in the journal, e.g. after a kill.
         options.set_manual_acks(true);
         // Messages from the node's absence are useful only with a time of their own.
         let timed = !settings.time.is_empty();
-        options.set_clean_session(!timed);
+        options.set_clean_session(!keeps_session);
         let (client, connection) = Client::new(options, REQUESTS_MAX);
         let topic = settings.topic.clone();
         let listener = client.clone();
@@ -125,6 +145,7 @@ impl Mqtt {
             messages: BackgroundReader::start("mqtt source", MESSAGES_MAX, listen)?,
             fields: JsonFields::new(&settings.value, &settings.time, times),
             filter: DuplicateFilter::after(position),
+            intake: Intake::default(),
             failed: None,
         })
     }
@@ -152,13 +173,15 @@ impl Source for Mqtt {
                 };
             self.unacknowledged.extend((packet_id != 0).then_some(packet_id));
             self.filter.expect_duplicates(redelivered);
-            readings.extend(self.filter.pass(self.fields.reading(&text)));
+            let reading = self.fields.reading(&text);
+            let reading = self.intake.record(|| text, reading);
+            readings.extend(reading.and_then(|reading| self.filter.pass(reading)));
         }
         Ok(InputBatch::Readings(readings))
     }
 
-    fn malformed(&self) -> u64 {
-        self.filter.malformed()
+    fn intake(&self) -> Option<&Intake> {
+        Some(&self.intake)
     }
 
     fn acknowledgement(&mut self) -> Option<Acknowledgement> {

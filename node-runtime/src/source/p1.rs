@@ -1,20 +1,20 @@
 //! Telegrams of a smart meter's P1 port (DSMR 4 and 5), over a serial line or TCP.
 #![cfg(feature = "p1")]
 
-mod serial;
 mod telegram;
 
-use std::io::{self, Read};
 use std::path::PathBuf;
-use std::time::Duration;
 
-pub use self::telegram::{Telegrams, reading};
-use super::{READ_TIMEOUT, Source, SourceContext, SourceError, SourceKind, tcp};
+pub use self::telegram::reading;
+use super::intake::Intake;
+use super::meter_line::{LineConfig, MeterLine};
+use super::serial::SerialFormat;
+pub use super::telegrams::Telegrams;
+use super::{Source, SourceContext, SourceError, SourceKind};
 use crate::config::section::section;
 use crate::reading::InputBatch;
 
-/// A meter sends every second or every ten; after this silence the line is opened again.
-const SILENCE_MAX: Duration = Duration::from_secs(60);
+const BAUD: u32 = 115_200;
 
 section! {
     /// A P1 port and the value of a telegram that is the reading.
@@ -34,14 +34,15 @@ section! {
 
 impl SourceKind for P1Config {
     fn check(&self) -> Result<(), String> {
-        match (self.device.as_os_str().is_empty(), self.address.is_empty()) {
-            (true, true) => {
-                Err("source.device is missing; name the serial device, or an address HOST:PORT".into())
-            }
-            (false, false) => Err("source.device and source.address exclude each other; keep one".into()),
-            _ if self.obis.is_empty() => Err("source.obis is empty; the usual one is \"1-0:1.7.0\"".into()),
-            _ => Ok(()),
+        self.line().check()?;
+        if self.obis.is_empty() {
+            return Err("source.obis is empty; the usual one is \"1-0:1.7.0\"".into());
         }
+        Ok(())
+    }
+
+    fn place(&self) -> String {
+        self.line().place()
     }
 
     fn open(&self, _context: &SourceContext<'_>) -> Result<Box<dyn Source>, SourceError> {
@@ -50,72 +51,45 @@ impl SourceKind for P1Config {
 }
 
 impl P1Config {
-    fn name(&self) -> PathBuf {
-        if self.address.is_empty() { self.device.clone() } else { PathBuf::from(&self.address) }
+    fn line(&self) -> LineConfig<'_> {
+        LineConfig { device: &self.device, address: &self.address }
     }
 }
 
 /// A P1 port.
+#[derive(Debug)]
 pub struct P1 {
     settings: P1Config,
-    stream: Box<dyn Read + Send>,
+    line: MeterLine,
     telegrams: Telegrams,
-    silence: Duration,
-    malformed: u64,
+    intake: Intake,
 }
 
 impl P1 {
     /// Opens the device or connects to the gateway.
     pub fn open(settings: P1Config) -> Result<Self, SourceError> {
-        let stream = open(&settings).map_err(|cause| SourceError::File { path: settings.name(), cause })?;
-        Ok(Self { settings, stream, telegrams: Telegrams::default(), silence: Duration::ZERO, malformed: 0 })
-    }
-
-    fn fill(&mut self) -> io::Result<()> {
-        let mut block = [0; 2048];
-        let count = match self.stream.read(&mut block) {
-            Ok(0) if !self.settings.address.is_empty() => return Err(io::ErrorKind::UnexpectedEof.into()),
-            Ok(count) => count,
-            Err(error) => match error.kind() {
-                io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted => 0,
-                _ => return Err(error),
-            },
-        };
-        self.silence = if count == 0 { self.silence + READ_TIMEOUT } else { Duration::ZERO };
-        if self.silence > SILENCE_MAX {
-            return Err(io::Error::new(
-                io::ErrorKind::TimedOut,
-                "no data from the meter; check the cable and the speed",
-            ));
-        }
-        self.telegrams.push(&block[..count]);
-        Ok(())
+        let line = MeterLine::listen(settings.line(), SerialFormat::eight_bits(BAUD))?;
+        Ok(Self { settings, line, telegrams: Telegrams::default(), intake: Intake::default() })
     }
 }
 
 impl Source for P1 {
     fn read(&mut self, count: usize) -> Result<InputBatch, SourceError> {
-        self.fill().map_err(|cause| SourceError::File { path: self.settings.name(), cause })?;
+        let mut block = [0; 2048];
+        self.telegrams.push(self.line.read_unless_silent(&mut block)?);
         let mut readings = Vec::new();
-        while readings.len() < count
-            && let Some(telegram) = self.telegrams.take()
-        {
-            match reading(&telegram, &self.settings) {
-                Some(reading) => readings.push(reading),
-                None => self.malformed += 1,
-            }
+        while readings.len() < count {
+            let dropped = self.telegrams.dropped();
+            let telegram = self.telegrams.take();
+            self.intake.dropped(dropped, self.telegrams.dropped());
+            let Some(telegram) = telegram else { break };
+            let text = || String::from_utf8_lossy(&telegram).into_owned();
+            readings.extend(self.intake.record(text, reading(&telegram, &self.settings)));
         }
         Ok(InputBatch::Readings(readings))
     }
 
-    fn malformed(&self) -> u64 {
-        self.malformed + self.telegrams.dropped()
+    fn intake(&self) -> Option<&Intake> {
+        Some(&self.intake)
     }
-}
-
-fn open(settings: &P1Config) -> io::Result<Box<dyn Read + Send>> {
-    if settings.address.is_empty() {
-        return Ok(Box::new(serial::open(&settings.device, READ_TIMEOUT)?));
-    }
-    Ok(Box::new(tcp::connect(&settings.address, READ_TIMEOUT)?))
 }

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use super::{READ_TIMEOUT, Source, SourceError};
+use super::{Intake, READ_TIMEOUT, Source, SourceError};
 use crate::reading::{InputBatch, Reading};
 
 /// Readings looked ahead at once.
@@ -57,8 +57,8 @@ impl<S: Source> Source for Paced<S> {
         Ok(InputBatch::Readings(due))
     }
 
-    fn malformed(&self) -> u64 {
-        self.source.malformed()
+    fn intake(&self) -> Option<&Intake> {
+        self.source.intake()
     }
 }
 

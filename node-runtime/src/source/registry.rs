@@ -11,6 +11,9 @@ pub trait SourceKind {
     /// The first value that cannot be used, with the remedy.
     fn check(&self) -> Result<(), String>;
 
+    /// What it reads: its address, for a sentence.
+    fn place(&self) -> String;
+
     /// Opens the source.
     fn open(&self, context: &SourceContext<'_>) -> Result<Box<dyn Source>, SourceError>;
 
@@ -42,6 +45,9 @@ pub struct SourceContext<'a> {
 }
 
 impl SourceContext<'_> {
+    /// The name of a source that is only looked at: it leaves nothing behind with its sender.
+    pub const PROBE: &'static str = "probe";
+
     /// The zone of the source's local times: its own, or that of the window.
     pub fn time_zone(&self, own: Option<&LocalTimeZone>) -> LocalTimeZone {
         own.unwrap_or(&self.config.window.time_zone).clone()

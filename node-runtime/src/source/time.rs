@@ -1,7 +1,7 @@
 //! Times of readings.
 
 use jiff::Timestamp;
-use jiff::civil::{DateTime, Time};
+use jiff::civil::{Date, DateTime, Time};
 use jiff::fmt::temporal::Pieces;
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +19,14 @@ pub enum TimeFormat {
     UnixS,
     /// Milliseconds since 1970.
     UnixMs,
+    /// `01.05.2024 12:30`, `1/5/2024 12:30:15`: the day first; it is local time.
+    DayFirst,
 }
+
+/// 2000-01-01: no reading is older.
+const PLAUSIBLE_FROM_MS: i64 = 946_684_800_000;
+/// 2100-01-01.
+const PLAUSIBLE_TO_MS: i64 = 4_102_444_800_000;
 
 impl TimeFormat {
     /// The time that `text` names, in milliseconds since 1970 in UTC; the first if clocks of `zone` show it twice.
@@ -36,8 +43,81 @@ impl TimeFormat {
                 (seconds.abs() < 1e12).then_some([(seconds * 1000.0).round() as i64; 2])
             }
             TimeFormat::UnixMs => text.parse().ok().map(|time_ms| [time_ms; 2]),
+            TimeFormat::DayFirst => zone.occurrences_ms(day_first(text.trim())?),
         }
     }
+
+    /// The name in a configuration.
+    fn name(self) -> &'static str {
+        match self {
+            TimeFormat::Iso => "iso",
+            TimeFormat::UnixS => "unix-s",
+            TimeFormat::UnixMs => "unix-ms",
+            TimeFormat::DayFirst => "day-first",
+        }
+    }
+
+    /// The format in which `text` is a time of this century, if it is not this one.
+    fn other(self, text: &str) -> Option<Self> {
+        let plausible = |format: &Self| {
+            let time_ms = format.parse(text, &LocalTimeZone::default());
+            *format != self
+                && time_ms.is_some_and(|time_ms| (PLAUSIBLE_FROM_MS..PLAUSIBLE_TO_MS).contains(&time_ms))
+        };
+        [TimeFormat::Iso, TimeFormat::UnixS, TimeFormat::UnixMs, TimeFormat::DayFirst]
+            .into_iter()
+            .find(plausible)
+    }
+}
+
+/// `D.M.YYYY hh:mm[:ss]`, also with slashes; at the end of a day 24:00.
+fn day_first(text: &str) -> Option<DateTime> {
+    let (date, time) = text.split_once([' ', 'T']).unwrap_or((text, "00:00"));
+    let mut date = date.split(['.', '/']).map(str::parse::<i16>);
+    let (day, month, year) = (date.next()?.ok()?, date.next()?.ok()?, date.next()?.ok()?);
+    let mut time = time.trim().split(':').map(str::parse::<i8>);
+    let (hour, minute) = (time.next()?.ok()?, time.next()?.ok()?);
+    let second = time.next().unwrap_or(Ok(0)).ok()?;
+    if date.next().is_some() || time.next().is_some() || !(1000..=9999).contains(&year) {
+        return None;
+    }
+    let date = Date::new(year, i8::try_from(month).ok()?, i8::try_from(day).ok()?).ok()?;
+    if (hour, minute, second) == (24, 0, 0) {
+        return Some(date.tomorrow().ok()?.at(0, 0, 0, 0));
+    }
+    Some(DateTime::from_parts(date, Time::new(hour, minute, second, 0).ok()?))
+}
+
+/// The reason why a reading of `time_ms` cannot be right at `now_ms`, with the setting to change.
+pub fn implausible(time_ms: i64, now_ms: i64) -> Option<String> {
+    /// A clock that differs by more than a day is wrong.
+    const AHEAD_MAX_MS: i64 = 86_400_000;
+    /// 2020-01-01: a device whose clock is before was not told the time yet.
+    const SET_FROM_MS: i64 = 1_577_836_800_000;
+    if time_ms < PLAUSIBLE_FROM_MS {
+        let as_seconds = time_ms
+            .checked_mul(1000)
+            .filter(|time_ms| (PLAUSIBLE_FROM_MS..PLAUSIBLE_TO_MS).contains(time_ms));
+        return Some(match as_seconds {
+            Some(meant) => format!(
+                "its time is {}; read as seconds it is {}: set source.time_format = \"unix-s\"",
+                iso_text(time_ms),
+                iso_text(meant)
+            ),
+            None => format!(
+                "its time is {}; set the clock of the meter, or check source.time_format",
+                iso_text(time_ms)
+            ),
+        });
+    }
+    (now_ms >= SET_FROM_MS && time_ms > now_ms.saturating_add(AHEAD_MAX_MS)).then(|| {
+        format!(
+            "its time is {}, more than a day after this device's clock ({}); set the wrong one of the two clocks, or check \
+             source.time_format",
+            iso_text(time_ms),
+            iso_text(now_ms)
+        )
+    })
 }
 
 fn iso(text: &str, zone: &LocalTimeZone) -> Option<[i64; 2]> {
@@ -95,6 +175,26 @@ impl TimeReader {
         self.previous_ms = Some(time_ms);
         Some(time_ms)
     }
+
+    /// The reason why `text` is no time, with the setting to change.
+    pub(super) fn no_time(&self, text: &str) -> String {
+        let name = self.format.name();
+        match self.format.other(text.trim()) {
+            Some(other) => format!(
+                "{text:?} is no time of the format {name:?}; set source.time_format = {:?}",
+                other.name()
+            ),
+            None => {
+                let example = match self.format {
+                    TimeFormat::Iso => "\"2024-05-01T12:30:00Z\" or \"2024-05-01 12:30\"",
+                    TimeFormat::UnixS => "1714566600",
+                    TimeFormat::UnixMs => "1714566600000",
+                    TimeFormat::DayFirst => "\"01.05.2024 12:30\"",
+                };
+                format!("{text:?} is no time such as {example}; check source.time_format")
+            }
+        }
+    }
 }
 
 #[cfg(test)]
@@ -144,6 +244,59 @@ mod tests {
         assert_eq!(TimeFormat::UnixS.parse("1e300", &utc), None);
     }
 
+    #[test]
+    fn the_day_first() {
+        let berlin = zone("Europe/Berlin");
+        let read = |text| TimeFormat::DayFirst.parse(text, &berlin);
+        assert_eq!(read("01.05.2024 12:30"), Some(1_714_559_400_000));
+        assert_eq!(read("1/5/2024 12:30:15"), Some(1_714_559_415_000));
+        assert_eq!(read("30.04.2024 24:00"), read("01.05.2024"));
+        for text in [
+            "",
+            "2024-05-01 12:30",
+            "31.02.2024 12:30",
+            "01.05.24 12:30",
+            "01.05.2024 25:00",
+            "1.5.2024 12",
+            "1.5.2024.1 12:30",
+        ] {
+            assert_eq!(read(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_format_to_set_is_named() {
+        let reason = |format, text| TimeReader::new(format, zone("UTC")).no_time(text);
+        for (format, text, expected) in [
+            (TimeFormat::Iso, "01.05.2024 12:30", "set source.time_format = \"day-first\""),
+            (TimeFormat::Iso, "1714566600", "set source.time_format = \"unix-s\""),
+            (TimeFormat::Iso, "1714566600000", "set source.time_format = \"unix-ms\""),
+            (TimeFormat::UnixS, "1714566600000", "set source.time_format = \"unix-ms\""),
+            (TimeFormat::UnixS, "2024-05-01 12:30", "set source.time_format = \"iso\""),
+            (TimeFormat::Iso, "yesterday", "such as \"2024-05-01T12:30:00Z\""),
+        ] {
+            assert!(reason(format, text).contains(expected), "{}", reason(format, text));
+        }
+    }
+
+    #[test]
+    fn times_that_cannot_be_right() {
+        let now_ms = 1_714_566_600_000;
+        assert_eq!(implausible(now_ms + 3_600_000, now_ms), None, "a clock of another zone");
+        assert_eq!(implausible(1_000_000_000_000, now_ms), None, "an old record");
+        assert!(
+            implausible(1_714_566_600, now_ms).unwrap().contains("\"unix-s\""),
+            "seconds as milliseconds"
+        );
+        assert!(implausible(-5, now_ms).unwrap().contains("set the clock of the meter"));
+        assert!(
+            implausible(2_090_000_000_000, now_ms)
+                .unwrap()
+                .contains("after this device's clock (2024-05-01T12:30:00Z)")
+        );
+        assert_eq!(implausible(now_ms, 86_400_000), None, "the device does not know the time yet");
+    }
+
     /// The times of `texts`, in minutes after 2024-10-27 00:00 UTC.
     fn minutes(times: &mut TimeReader, texts: &[&str]) -> Vec<i64> {
         let since = |text: &&str| times.read(&format!("2024-10-27 {text}")).unwrap() - 1_729_987_200_000;
@@ -185,9 +338,9 @@ mod tests {
     proptest! {
         #[test]
         fn any_text_is_a_time_or_none(text in "\\PC{0,40}", digits in "[0-9TZ:.+ -]{0,32}") {
-            for format in [TimeFormat::Iso, TimeFormat::UnixS, TimeFormat::UnixMs] {
+            for format in [TimeFormat::Iso, TimeFormat::UnixS, TimeFormat::UnixMs, TimeFormat::DayFirst] {
                 let mut times = TimeReader::new(format, zone("Europe/London"));
-                let _ = (times.read(&text), times.read(&digits));
+                let _ = (times.read(&text), times.read(&digits), times.no_time(&text), times.no_time(&digits));
             }
         }
 

@@ -343,8 +343,8 @@ mod tests {
             for hour in 1..=4 * 24 {
                 window.add(Reading { time_ms: hour * HOUR_MS, value: (hour % 24) as f64 });
             }
-            let outlook = window.forecaster().outlook().unwrap();
-            outlook.inputs.iter().skip(day_off).step_by(INPUTS).sum()
+            let prepared = window.forecaster().prepare().unwrap();
+            prepared.inputs.iter().skip(day_off).step_by(INPUTS).sum()
         };
         assert_eq!((days_off(&[]), days_off(&["1970-01-05", "1970-05-01"])), (0.0, 24.0));
     }

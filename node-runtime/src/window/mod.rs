@@ -141,7 +141,7 @@ impl DataWindow {
         }
     }
 
-    /// The position from which the source of a side series continues. That of a covariate begins anew: what it says of the
+    /// The position from which the source of a side series continues. That of a covariate begins at zero: what it says of the
     /// future may have been revised.
     pub fn side_position(&self, name: &str) -> SourcePosition {
         let newest_ms = self.day_ahead().and_then(|window| window.left_out_newest_ms(name));

@@ -2,7 +2,7 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::time::Duration;
 
 use evenhand_link::rumqttc_options;
@@ -11,6 +11,7 @@ use evenhand_node::reading::InputBatch;
 use evenhand_node::shell::StatusSnapshot;
 use evenhand_protocol::chunk::{PAYLOAD_BYTES_MAX, Transfer};
 use evenhand_protocol::envelope;
+use evenhand_protocol::identity::Digest;
 use evenhand_protocol::message::{Answer, Declined, Manifest, Message, Order, Phase, Train, UpdateKind};
 use evenhand_protocol::topic::{self, Channel};
 use rumqttc::{Client, Event, Packet, QoS};
@@ -126,7 +127,7 @@ async fn a_batch_that_does_not_fit() {
 async fn a_training_that_would_never_end() {
     let (broker, folder) = (Mosquitto::start(), tempfile::tempdir().unwrap());
     let mut coordinator = ScriptedCoordinator::connect(&broker);
-    let node = start(&broker, folder.path(), "", "");
+    let node = start(&broker, folder.path(), "epochs_max = 4294967295", "");
     coordinator.welcome().await;
     let weights = coordinator.model.initial_weights();
     for round in 1..=2 {
@@ -139,6 +140,119 @@ async fn a_training_that_would_never_end() {
     assert_eq!(coordinator.update().await.round, 3, "there is a seat for the next one");
     let log = end(node);
     assert_eq!(count(&log, "training failed"), 1, "{log:?}");
+}
+
+/// An order that only a malicious coordinator gives, or somebody in its name.
+fn endless(round: u32, weights: &[f32]) -> Order {
+    let kind = UpdateKind::Epochs { epochs: u32::MAX, learning_rate: 1e-6, momentum: 0.0 };
+    Order::Train(Train { kind, deadline_ms: u32::MAX, ..train(round, weights, true) })
+}
+
+#[tokio::test]
+async fn orders_without_bounds() {
+    let (broker, folder) = (Mosquitto::start(), tempfile::tempdir().unwrap());
+    let mut coordinator = ScriptedCoordinator::connect(&broker);
+    let node = start(&broker, folder.path(), "", "");
+    coordinator.welcome().await;
+    let weights = coordinator.model.initial_weights();
+    for round in 1..=5 {
+        coordinator.order(endless(round, &weights)).await;
+        assert_eq!(coordinator.answer().await, Answer::Decline { round, reason: Declined::TooMuchWork });
+    }
+    coordinator.train(6, &weights, false).await;
+    assert_eq!(coordinator.update().await.round, 6);
+    let log = end(node);
+    assert_eq!(count(&log, "more epochs than node.epochs_max"), 1, "{log:?}");
+}
+
+#[tokio::test]
+async fn a_newer_round_during_a_training_that_would_never_end() {
+    let (broker, folder) = (Mosquitto::start(), tempfile::tempdir().unwrap());
+    let mut coordinator = ScriptedCoordinator::connect(&broker);
+    let node = start(&broker, folder.path(), "epochs_max = 4294967295", "");
+    coordinator.welcome().await;
+    let weights = coordinator.model.initial_weights();
+    for round in [1, 3] {
+        coordinator.order(endless(round, &weights)).await;
+        coordinator.train(round + 1, &weights, false).await;
+        assert_eq!(coordinator.update().await.round, round + 1, "the one before was ended");
+    }
+    let log = end(node);
+    // An order that is overtaken before its training begins ends without a line.
+    assert!(count(&log, "the coordinator went on to a newer round") <= 2, "once each: {log:?}");
+}
+
+/// Readings, forecasts and the model, whoever ran the node with whatever umask before.
+#[tokio::test]
+async fn the_state_folder_is_its_owners_alone() {
+    let (broker, folder) = (Mosquitto::start(), tempfile::tempdir().unwrap());
+    let mut coordinator = ScriptedCoordinator::connect(&broker);
+    let state = folder.path().join("state");
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let files = || {
+        let mut files: Vec<_> = fs::read_dir(&state).unwrap().map(|entry| entry.unwrap().path()).collect();
+        files.extend(fs::read_dir(state.join("models")).unwrap().map(|entry| entry.unwrap().path()));
+        files
+    };
+    let assert_private = || {
+        assert_eq!(mode(&state), 0o700);
+        for path in files() {
+            let expected = if path.is_dir() { 0o700 } else { 0o600 };
+            assert_eq!(mode(&path), expected, "{}", path.display());
+        }
+    };
+    let node = start(&broker, folder.path(), "", "");
+    coordinator.welcome().await;
+    coordinator.train(1, &coordinator.model.initial_weights(), true).await;
+    coordinator.update().await;
+    let log = end(node);
+    assert_eq!(count(&log, "other users had access"), 0, "{log:?}");
+    assert!(files().len() >= 6, "{:?}", files());
+    assert_private();
+    for path in
+        files().into_iter().filter(|path| path.parent() == Some(state.as_path())).chain([state.clone()])
+    {
+        let loose = if path.is_dir() { 0o755 } else { 0o644 };
+        fs::set_permissions(&path, fs::Permissions::from_mode(loose)).unwrap();
+    }
+    for said in [1, 0] {
+        let node = start(&broker, folder.path(), "", "");
+        coordinator.birth().await;
+        let log = end(node);
+        assert_eq!(count(&log, "other users had access"), said, "{log:?}");
+        assert_private();
+    }
+}
+
+/// Manifests with any graph and any round, between orders that are answered.
+#[tokio::test]
+async fn ten_thousand_forged_manifests() {
+    let (broker, folder) = (Mosquitto::start(), tempfile::tempdir().unwrap());
+    let mut coordinator = ScriptedCoordinator::connect(&broker);
+    let node = start(&broker, folder.path(), "", "");
+    coordinator.welcome().await;
+    let weights = coordinator.model.initial_weights();
+    let mut resident = Vec::new();
+    let mut round = 0;
+    for number in 0..10_000u32 {
+        if number % 2500 == 0 {
+            round = number + 1;
+            coordinator.announce(round).await;
+            coordinator.train(round, &weights, true).await;
+            let answered = |message| match message {
+                Message::Answer(Answer::Update(update)) if update.round == number + 1 => Some(()),
+                Message::Answer(Answer::NeedWeights { .. }) => panic!("the order has weights"),
+                _ => None,
+            };
+            coordinator.receive(answered).await;
+            assert!(node.threads() <= 8, "{} threads", node.threads());
+            resident.push(node.resident_kib());
+        }
+        let graph = Digest::of(&number.to_le_bytes());
+        coordinator.announce_graph(round + number % 7, graph).await;
+    }
+    assert!(resident[3] < resident[1] + (8 << 10), "{resident:?} KiB");
+    end(node);
 }
 
 #[tokio::test]
@@ -173,6 +287,9 @@ fn wait_for_journal(folder: &Path, readings: usize) {
     }
 }
 
+/// The time of step 0, a multiple of its length: 2001-05-17.
+const BEGIN_S: u64 = 990_000_000;
+
 /// A node that follows a file of JSON lines, which is empty.
 fn follower(broker: &Mosquitto, folder: &Path) -> (NodeProcess, fs::File) {
     let path = folder.join("load.jsonl");
@@ -188,7 +305,7 @@ fn follower(broker: &Mosquitto, folder: &Path) -> (NodeProcess, fs::File) {
 
 fn write(lines: &mut fs::File, steps: impl Iterator<Item = u64>) {
     let text: String =
-        steps.map(|step| format!("{{\"time\":{},\"value\":{}}}\n", step * 900, step % 7)).collect();
+        steps.map(|step| format!("{{\"time\":{},\"value\":{}}}\n", BEGIN_S + step * 900, step % 7)).collect();
     lines.write_all(text.as_bytes()).unwrap();
 }
 
@@ -196,10 +313,10 @@ fn write(lines: &mut fs::File, steps: impl Iterator<Item = u64>) {
 fn a_clock_that_jumps_ahead_and_back() {
     let (broker, folder) = (Mosquitto::start(), tempfile::tempdir().unwrap());
     let (node, mut lines) = follower(&broker, folder.path());
-    write(&mut lines, 1_000_000..1_000_020);
-    write(&mut lines, 2_000_000..2_000_020);
+    write(&mut lines, 0..20);
+    write(&mut lines, 700_000..700_020);
     node.wait_for_log("clock jump in the readings", 1);
-    write(&mut lines, 1_000_020..1_000_060);
+    write(&mut lines, 20..60);
     node.wait_for_log("clock jump in the readings", 2);
     let log = end(node);
     assert_eq!(count(&log, "clock jump in the readings"), 2, "{log:?}");
@@ -220,7 +337,7 @@ fn a_source_that_is_not_there_yet() {
     let text = format!("{before}[source]\nkind = \"csv\"\npath = {path:?}\ntime_format = \"unix-s\"\n");
     let node = NodeProcess::start(PROGRAM, &configure(folder.path(), &text), &[]);
     node.wait_for_log("source failed", 1);
-    fs::write(&path, "time,value\n900,1\nrubbish\n1800,2\n").unwrap();
+    fs::write(&path, "time,value\n990000900,1\nrubbish\n990001800,2\n").unwrap();
     node.wait_for_log("source recovered", 1);
     let log = end(node);
     assert_eq!(count(&log, "source failed"), 1, "{log:?}");
@@ -278,7 +395,7 @@ fn meter(broker: &Mosquitto, steps: std::ops::Range<usize>) {
         assert_eq!(connection.iter().filter(acknowledged).take(count).count(), count);
     });
     for step in steps {
-        let reading = format!("{{\"t\":{},\"v\":{}}}", step * 900, step % 7);
+        let reading = format!("{{\"t\":{},\"v\":{}}}", BEGIN_S + step as u64 * 900, step % 7);
         client.publish("meter/power", QoS::AtLeastOnce, false, reading).unwrap();
     }
     acknowledged.join().unwrap();
@@ -301,7 +418,7 @@ fn a_kill_while_it_catches_up_with_its_broker() {
             InputBatch::Readings(readings) => readings,
             InputBatch::Rows(_) => panic!("rows"),
         });
-        readings.map(|reading| reading.time_ms as usize / 900_000).collect()
+        readings.map(|reading| (reading.time_ms as usize - 1000 * BEGIN_S as usize) / 900_000).collect()
     };
     // It may not have subscribed yet.
     let mut first = 0;
@@ -332,7 +449,7 @@ fn a_reading_beyond_all_measure() {
     let (broker, folder) = (Mosquitto::start(), tempfile::tempdir().unwrap());
     let (node, mut lines) = follower(&broker, folder.path());
     write(&mut lines, 1..201);
-    lines.write_all(format!("{{\"time\":{},\"value\":1e9}}\n", 201 * 900).as_bytes()).unwrap();
+    lines.write_all(format!("{{\"time\":{},\"value\":1e9}}\n", BEGIN_S + 201 * 900).as_bytes()).unwrap();
     node.wait_for_log("more than a hundred times as large", 1);
     write(&mut lines, 202..240);
     wait_for_journal(folder.path(), 239);

@@ -57,9 +57,14 @@ impl ScriptedCoordinator {
     }
 
     pub(crate) async fn announce(&self, round: u32) {
+        self.announce_graph(round, self.graph()).await;
+    }
+
+    /// Announces another graph than the one it has.
+    pub(crate) async fn announce_graph(&self, round: u32, graph: Digest) {
         let manifest = Manifest {
             federation: self.federation.clone(),
-            graph: self.graph(),
+            graph,
             parameters: self.model.dim() as u32,
             phase: Phase::Exploring,
             round,

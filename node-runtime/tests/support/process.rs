@@ -81,8 +81,17 @@ impl NodeProcess {
 
     /// Memory the node has at the moment, in KiB.
     pub(crate) fn resident_kib(&self) -> u64 {
+        self.status("VmRSS:")
+    }
+
+    /// Threads the node has at the moment.
+    pub(crate) fn threads(&self) -> u64 {
+        self.status("Threads:")
+    }
+
+    fn status(&self, name: &str) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
         line.trim().trim_end_matches("kB").trim().parse().unwrap()
     }
 }

@@ -2,8 +2,9 @@
 
 use super::{CsvConfig, LabelKind};
 use crate::reading::{LabelledRow, Reading, RowTarget};
+use crate::source::SourceError;
+use crate::source::number::{no_number, number};
 use crate::source::time::TimeReader;
-use crate::source::{SourceError, number};
 
 /// The meaning of a file's columns, from its first line.
 #[derive(Debug)]
@@ -28,8 +29,8 @@ pub enum CsvLine {
     Row(LabelledRow),
     /// Names of columns, or nothing.
     Nothing,
-    /// Something else.
-    Malformed,
+    /// Something else, for this reason.
+    Malformed(String),
 }
 
 impl CsvTable {
@@ -64,9 +65,9 @@ impl CsvTable {
             Some(CsvColumns::Labelled { features, label }) => {
                 row(&self.settings, &fields, features, *label).map(CsvLine::Row)
             }
-            None => None,
+            None => return Ok(CsvLine::Nothing),
         };
-        Ok(content.unwrap_or(CsvLine::Malformed))
+        Ok(content.unwrap_or_else(CsvLine::Malformed))
     }
 
     fn find_columns(&self, fields: &[String]) -> Result<CsvColumns, SourceError> {
@@ -102,25 +103,46 @@ fn reading(
     fields: &[String],
     time: usize,
     value: usize,
-) -> Option<Reading> {
-    let time_ms = times.read(fields.get(time)?)?;
-    let value = number(fields.get(value)?, settings.decimal_comma)?;
-    Some(Reading { time_ms, value })
+) -> Result<Reading, String> {
+    let (Some(time), Some(value)) = (fields.get(time), fields.get(value)) else {
+        return Err(format!(
+            "it has {} columns by the delimiter {:?}; check source.delimiter",
+            fields.len(),
+            settings.delimiter
+        ));
+    };
+    let time_ms = times.read(time).ok_or_else(|| times.no_time(time))?;
+    let comma = settings.decimal_comma;
+    let value = number(value, comma).ok_or_else(|| no_number(value, Some(comma)))?;
+    Ok(Reading { time_ms, value })
 }
 
-fn row(settings: &CsvConfig, fields: &[String], features: &[usize], label: usize) -> Option<LabelledRow> {
-    let value = |column: usize| number(fields.get(column)?, settings.decimal_comma).map(|value| value as f32);
-    let features = features.iter().map(|column| value(*column)).collect::<Option<_>>()?;
+fn row(
+    settings: &CsvConfig,
+    fields: &[String],
+    features: &[usize],
+    label: usize,
+) -> Result<LabelledRow, String> {
+    let text = |column: usize| {
+        fields.get(column).ok_or_else(|| format!("it has {} columns; check source.delimiter", fields.len()))
+    };
+    let value = |column: usize| {
+        let (text, comma) = (text(column)?, settings.decimal_comma);
+        number(text, comma).map(|value| value as f32).ok_or_else(|| no_number(text, Some(comma)))
+    };
+    let features = features.iter().map(|column| value(*column)).collect::<Result<_, _>>()?;
     let target = match settings.label {
         LabelKind::Value => RowTarget::Value(value(label)?),
         LabelKind::Class => {
-            let text = fields.get(label)?;
+            let text = text(label)?;
             let named = settings.classes.iter().position(|class| class == text);
-            let class = if settings.classes.is_empty() { text.parse().ok()? } else { named? as u32 };
+            let class =
+                if settings.classes.is_empty() { text.parse().ok() } else { named.map(|class| class as u32) };
+            let class = class.ok_or_else(|| format!("{text:?} is no class; list it in source.classes"))?;
             RowTarget::Class(class)
         }
     };
-    Some(LabelledRow { features, target })
+    Ok(LabelledRow { features, target })
 }
 
 /// The fields of one line; a field in double quotes may hold the delimiter, and `""` for a quote.
@@ -166,7 +188,7 @@ mod tests {
         let row = LabelledRow { features: vec![1.5, -2.0], target: RowTarget::Class(3) };
         assert_eq!(table.read("1.5,3,-2").unwrap(), CsvLine::Row(row));
         for wrong in ["1.5,x,-2", "1.5,-1,2", ",3,2", "1,2"] {
-            assert_eq!(table.read(wrong).unwrap(), CsvLine::Malformed, "{wrong}");
+            assert!(matches!(table.read(wrong), Ok(CsvLine::Malformed(_))), "{wrong}");
         }
 
         let mut named = CsvTable::new(labelled(LabelKind::Class, &["up", "down"]));
@@ -175,7 +197,7 @@ mod tests {
             named.read("down,1").unwrap(),
             CsvLine::Row(LabelledRow { features: vec![1.0], target: RowTarget::Class(1) })
         );
-        assert_eq!(named.read("1,1").unwrap(), CsvLine::Malformed, "not one of the classes");
+        assert!(matches!(named.read("1,1"), Ok(CsvLine::Malformed(_))), "not one of the classes");
 
         let chosen =
             CsvConfig { feature_columns: vec!["b".into(), "1".into()], ..labelled(LabelKind::Value, &[]) };
@@ -183,6 +205,25 @@ mod tests {
         table.read("a,kind,b").unwrap();
         let row = LabelledRow { features: vec![3.0, 1.0], target: RowTarget::Value(0.25) };
         assert_eq!(table.read("1,0.25,3").unwrap(), CsvLine::Row(row));
+    }
+
+    #[test]
+    fn the_setting_to_change_is_named() {
+        let reason = |settings: CsvConfig, line: &str| {
+            let settings =
+                CsvConfig { header: false, time_column: "1".into(), value_column: "2".into(), ..settings };
+            match CsvTable::new(settings).read(line) {
+                Ok(CsvLine::Malformed(reason)) => reason,
+                other => panic!("{other:?}"),
+            }
+        };
+        let semicolon = CsvConfig { delimiter: ';', ..Default::default() };
+        let said = reason(semicolon.clone(), "2024-05-01 12:30;1,5");
+        assert!(said.contains("set source.decimal_comma = true"), "{said}");
+        let said = reason(semicolon.clone(), "01.05.2024 12:30;1.5");
+        assert!(said.contains("set source.time_format = \"day-first\""), "{said}");
+        let said = reason(semicolon, "1714566600;1.5");
+        assert!(said.contains("set source.time_format = \"unix-s\""), "{said}");
     }
 
     proptest! {
@@ -201,7 +242,7 @@ mod tests {
                 match table.read(&line) {
                     Ok(CsvLine::Reading(reading)) => prop_assert!(!rows && reading.value.is_finite()),
                     Ok(CsvLine::Row(_)) => prop_assert!(rows),
-                    Ok(CsvLine::Nothing | CsvLine::Malformed) | Err(_) => {}
+                    Ok(CsvLine::Nothing | CsvLine::Malformed(_)) | Err(_) => {}
                 }
             }
         }

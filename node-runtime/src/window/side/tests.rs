@@ -60,9 +60,9 @@ fn error(mut window: DataWindow, model: &Model) -> f64 {
     let (mut sum, mut count) = (0.0, 0);
     for day in TRAINED_DAYS..DAYS {
         let forecaster = window.day_ahead().unwrap().forecaster();
-        let outlook = forecaster.outlook().unwrap();
-        let outputs = predictor.predict(&outlook.inputs, &[outlook.leads(), INPUTS]).unwrap();
-        for (lead, quantiles) in (1..).zip(forecaster.corrected(&outlook, &outputs)) {
+        let prepared = forecaster.prepare().unwrap();
+        let outputs = predictor.predict(&prepared.inputs, &[prepared.leads(), INPUTS]).unwrap();
+        for (lead, quantiles) in (1..).zip(forecaster.corrected(&prepared, &outputs)) {
             sum += (f64::from(quantiles[1]) - at(day * 24 + lead)).abs();
             count += 1;
         }
@@ -88,7 +88,7 @@ fn a_load_that_follows_the_temperature_is_forecast_better_with_it() {
     while let Ok(batch) = source.read(256) {
         with.add_side("temperature", &batch);
     }
-    assert_eq!(with.side_position("temperature"), SourcePosition::default(), "read anew after a restart");
+    assert_eq!(with.side_position("temperature"), SourcePosition::default(), "read again after a restart");
     let model = Model::load(shipped::LOAD_QUANTILES, &LoadOptions::default()).unwrap();
     let silent = error(window(&[("temperature", SideRole::Covariate)]), &model);
     let (with, without) = (error(with, &model), error(window(&[]), &model));
@@ -116,8 +116,8 @@ fn what_a_car_draws_changes_nothing_in_the_forecast_of_the_rest() {
             whole.add(&gross);
         }
     }
-    let outlook = |window: &DataWindow| window.day_ahead().unwrap().forecaster().outlook().unwrap();
-    assert_eq!(outlook(&whole), outlook(&rest));
+    let prepared = |window: &DataWindow| window.day_ahead().unwrap().forecaster().prepare().unwrap();
+    assert_eq!(prepared(&whole), prepared(&rest));
     assert_eq!((whole.complete_ms(), whole.measured(3 * HOUR_MS)), (rest.complete_ms(), Some(house(3))));
     assert_eq!(whole.side_position("car").newest_ms, Some((24 * 20 - 1) * HOUR_MS));
     let saved = postcard::to_allocvec(&whole).unwrap();
