@@ -27,7 +27,7 @@ fn every_strategy_survives_kills_and_can_be_replayed() {
 /// A node's reward is its own model where the strategy has one for each.
 #[test]
 fn a_node_s_own_model_goes_to_no_other_node() {
-    for name in ["fgfl", "standalone", "cons"] {
+    for name in ["fgfl", "standalone"] {
         let strategy = baseline::strategy(name).unwrap();
         let run = CrashRun::start(config(), strategy.create).finish(|_| false);
         // In the last round every node was asked, with the model that the round before had left to it.

@@ -35,7 +35,7 @@ fn honest_nodes_raise_no_alarm() {
 #[test]
 fn a_second_name_and_an_answer_sent_again_are_counted() {
     let second = FurtherName { of: 5, from: 1, until: None, attack: None };
-    let crew = Crew { attackers: vec![(2, Attack::FirstAnswer)], names: vec![second], leaves: None };
+    let crew = Crew { attackers: vec![(2, Attack::FirstAnswer)], names: vec![second], ..Crew::default() };
     let counts = counted(&crew);
     let nodes = |flags: &[bool]| (0..flags.len()).filter(|node| flags[*node]).collect::<Vec<usize>>();
     assert_eq!(nodes(&counts.nodes_repeated), [2]);

@@ -35,6 +35,7 @@ fn the_json_object_has_the_promised_names() {
         "recall",
         "rho_accuracy",
         "rho_loss",
+        "rho_loss_late",
         "rho_staleness",
         "rho_standing",
         "rounds",
@@ -60,6 +61,19 @@ fn the_json_object_has_the_promised_names() {
     assert_eq!(json["recall"], 1.0);
     assert_eq!(json["nodes"][0]["skill"], 0.125);
     assert_eq!(json["skill"]["mean"], 0.06125, "of the nodes that have one");
+}
+
+#[test]
+fn the_first_fifth_of_the_rounds_is_no_part_of_the_late_loss() {
+    let mut run = support::small();
+    let figures = run.figures();
+    assert_eq!(figures.rho_loss_late, figures.rho_loss, "a fifth of four rounds is no round");
+    let mut first = run.online[0].clone();
+    first[0].loss = 9.0;
+    run.online.insert(0, first);
+    let longer = run.figures();
+    assert!(longer.rho_loss < Some(0.0), "{longer:?}");
+    assert_eq!(longer.rho_loss_late, figures.rho_loss);
 }
 
 #[test]

@@ -55,7 +55,7 @@ fn an_additive_game_is_known_from_few_coalitions() {
 }
 
 #[test]
-fn what_a_larger_coalition_gains_whoever_is_in_it_does_not_disturb() {
+fn gains_by_the_size_of_a_coalition_alone_do_not_disturb() {
     // A sum and a concave function of the size alone: φᵢ = valueᵢ + f(N)/N.
     let values: Vec<f64> = (0..20).map(|node| f64::from(node) / 10.0).collect();
     let gain = |size: usize| 5.0 * (1.0 - 1.0 / (1.0 + size as f64));

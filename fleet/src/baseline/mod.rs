@@ -4,6 +4,8 @@ mod cons;
 mod fedavg;
 mod fgfl;
 mod gog;
+mod oracle;
+mod published_step;
 mod qffl;
 mod standalone;
 
@@ -15,7 +17,9 @@ use evenhand_federation::strategy::{Evenhand, Strategy};
 pub use self::cons::Cons;
 pub use self::fedavg::FedAvg;
 pub use self::fgfl::Fgfl;
-pub use self::gog::Gog;
+pub use self::gog::{Gog, Validation};
+pub use self::oracle::Oracle;
+pub use self::published_step::PublishedStep;
 pub use self::qffl::QFfl;
 pub use self::standalone::Standalone;
 

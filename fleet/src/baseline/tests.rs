@@ -73,12 +73,42 @@ fn alone_every_node_takes_its_own_step() {
     assert_close(&merged.latest, &[1.0, 1.0]);
 }
 
+/// By hand: L = (1, 3), n = 2, λ = 0.3, so that w = (0.5 − 0.6, 0.5 + 0.6) = (−0.1, 1.1).
 #[test]
-fn consensus_pulls_every_model_towards_the_mean() {
-    let merged = aggregated(Box::new(Cons::default()));
-    assert_close(&merged.latest, &[0.9, 0.8]);
-    assert_close(&merged.node_models[0], &[0.7 * 0.8 + 0.3 * 0.9, 0.7 + 0.3 * 0.8]);
-    assert_close(&merged.node_models[1], &[0.7 + 0.3 * 0.9, 0.7 * 0.6 + 0.3 * 0.8]);
+fn cons_weighs_updates_by_how_far_their_losses_are_from_the_mean() {
+    let latest = weights_of(&[1.0, 1.0]);
+    let round = AggregationInput { losses: &[1.0, 3.0], ..round(&latest, &[&[2.0, 0.0], &[0.0, 4.0]]) };
+    let merged = Cons::default().aggregate(&round);
+    assert_close(&merged.latest, &[1.0 + 0.1 * 0.1 * 2.0, 1.0 - 0.1 * 1.1 * 4.0]);
+    assert!(merged.node_models.is_empty(), "one common model");
+    assert_close(&Cons::new(0.0).aggregate(&round).latest, &[0.9, 0.8]);
+}
+
+/// w is the gradient of the penalised objective, which has a double sum: losses a·θ with a = (2, 0), (0, 4), (1, 1).
+#[test]
+fn cons_follows_the_gradient_of_the_penalty() {
+    let (slopes, losses, lambda) = ([[2.0f32, 0.0], [0.0, 4.0], [1.0, 1.0]], [2.0, 4.0, 3.5], 0.7);
+    let mut wanted = [0.0f64; 2];
+    for entry in 0..2 {
+        for j in 0..3 {
+            wanted[entry] += f64::from(slopes[j][entry]) / 3.0;
+            for k in 0..3 {
+                let difference = f64::from(slopes[j][entry] - slopes[k][entry]);
+                wanted[entry] += 2.0 * lambda / 9.0 * (losses[j] - losses[k]) * difference;
+            }
+        }
+    }
+    let latest = weights_of(&[1.0, 1.0]);
+    let updates: Vec<&[f32]> = slopes.iter().map(|slope| slope.as_slice()).collect();
+    let merged = Cons::new(lambda).aggregate(&AggregationInput {
+        members: 3,
+        asked: &NODES,
+        nodes: &NODES,
+        weights: &[1.0 / 3.0; 3],
+        losses: &losses,
+        ..round(&latest, &updates)
+    });
+    assert_close(&merged.latest, &wanted.map(|step| 1.0 - 0.1 * step));
 }
 
 /// Two agree, one is opposed: its reputation falls round by round, and with it how much of the update it receives.
@@ -186,24 +216,70 @@ fn gog_draws_by_the_recent_value_of_updates() {
     assert!((relevance - 0.75 * 0.2).abs() < 1e-12, "an asked node without an update contributed nothing");
 }
 
-/// As above, with a third node far off that was shut out: it pulls nobody.
+/// By hand: of four nodes with shares 0.1, 0.2, 0.3 and 0.4 the first and the third answer, with p = (1/4, 3/4) among
+/// themselves; the step is 0.1·2 and 0.3·4, times η = 0.1.
 #[test]
-fn consensus_is_among_enrolled_nodes() {
+fn the_published_step_has_shares_of_all_nodes() {
     let latest = weights_of(&[1.0, 1.0]);
-    let own = [weights_of(&[1.0, 1.0]), weights_of(&[1.0, 1.0]), weights_of(&[100.0, -100.0])];
     let round = AggregationInput {
-        node_models: &own,
-        members: 3,
-        removed: &NODES[2..],
+        members: 4,
+        nodes: &[NodeIndex(0), NodeIndex(2)],
+        weights: &[0.25, 0.75],
         ..round(&latest, &[&[2.0, 0.0], &[0.0, 4.0]])
     };
-    let mut cons = Cons::default();
-    let merged = cons.aggregate(&round);
-    assert_close(&merged.latest, &[0.9, 0.8]);
-    assert_close(&merged.node_models[0], &[0.7 * 0.8 + 0.3 * 0.9, 0.7 + 0.3 * 0.8]);
-    let nobody = cons.aggregate(&AggregationInput { removed: &NODES, ..round });
-    assert_close(&nobody.latest, &[1.0, 1.0]);
-    assert!(nobody.node_models.iter().all(Weights::is_finite));
+    let mut step = PublishedStep::new(Box::new(FedAvg), vec![0.1, 0.2, 0.3, 0.4]);
+    assert_close(&step.aggregate(&round).latest, &[1.0 - 0.02, 1.0 - 0.12]);
+    assert_close(&FedAvg.aggregate(&round).latest, &[1.0 - 0.05, 1.0 - 0.3]);
+}
+
+/// By hand: F = (1, 16), q = 0.1; nodes were drawn by their shares, and so weigh alike.
+#[test]
+fn published_q_ffl_draws_by_shares_of_the_samples() {
+    let mut qffl = QFfl::with_shares(vec![0.25, 0.75, 1.0]);
+    assert_eq!(qffl.sampling_probabilities(&NODES[..2], &[9.0, 0.0], 1.0), [0.25, 0.75]);
+    assert_eq!(QFfl::default().sampling_probabilities(&NODES[..2], &[9.0, 0.0], 1.0), [0.5, 0.5]);
+    let latest = weights_of(&[1.0, 1.0]);
+    let updates: &[&[f32]] = &[&[2.0, 0.0], &[0.0, 4.0]];
+    let unequal =
+        AggregationInput { weights: &[0.25, 0.75], losses: &[1.0, 16.0], ..round(&latest, updates) };
+    let high = 16f64.powf(0.1);
+    let bounds = (0.1 * 4.0 + 10.0) + (0.1 * high / 16.0 * 16.0 + 10.0 * high);
+    assert_close(&qffl.aggregate(&unequal).latest, &[1.0 - 2.0 / bounds, 1.0 - 4.0 * high / bounds]);
+}
+
+/// A validation loss that is the square of the distance to (0, 0).
+#[derive(Debug)]
+struct SquaredDistance;
+
+impl Validation for SquaredDistance {
+    fn losses(&self, models: &[Weights]) -> Option<Vec<f64>> {
+        let square = |model: &Weights| model.values().iter().map(|value| f64::from(*value).powi(2)).sum();
+        Some(models.iter().map(square).collect())
+    }
+}
+
+/// By hand, θ = (1, 1), η = 0.1: U(1) = 2 − (0.8² + 1) = 0.36, U(2) = 2 − (1 + 1.4²) = −0.96 and U(1, 2) = 2 −
+/// (0.9² + 1.2²) = −0.25. So φ = ((0.36 + 0.71)/2, (−0.96 − 0.61)/2) = (0.535, −0.785), of which a quarter is kept.
+#[test]
+fn gog_judges_updates_on_validation_data() {
+    let mut gog = Gog::with_validation(std::sync::Arc::new(SquaredDistance), 1);
+    let latest = weights_of(&[1.0, 1.0]);
+    gog.aggregate(&round(&latest, &[&[2.0, 0.0], &[0.0, -4.0]]));
+    let relevances = [0, 1].map(|node| gog.node_score(NodeIndex(node)).unwrap());
+    let close = relevances.iter().zip([0.25 * 0.535, 0.25 * -0.785]).all(|(a, b)| (a - b).abs() < 1e-6);
+    assert!(close, "{relevances:?}");
+    let drawn = gog.sampling_probabilities(&NODES[..2], &[0.0, 0.0], 1.0);
+    assert!(drawn[0] > 0.99, "{drawn:?}");
+}
+
+/// The worst of three waits nine rounds on average, three times as long as under equal odds.
+#[test]
+fn the_oracle_draws_by_quality_within_the_promised_wait() {
+    let oracle = Oracle::new(vec![0.0, -0.5, -0.9], 1);
+    let drawn = oracle.sampling_probabilities(&NODES, &[0.0; 3], 1.0);
+    assert!((drawn[2] - 1.0 / 9.0).abs() < 1e-6 && drawn[0] > drawn[1] && drawn[1] > drawn[2], "{drawn:?}");
+    let equal = Oracle::new(vec![0.3; 3], 1).sampling_probabilities(&NODES, &[0.0; 3], 1.0);
+    assert!(equal.iter().all(|odds| (odds - 1.0 / 3.0).abs() < 1e-12));
 }
 
 #[test]

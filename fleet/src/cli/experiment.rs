@@ -14,7 +14,7 @@ use crate::experiment::ExperimentError;
 use crate::experiment::comparison::filled_table;
 use crate::experiment::page;
 use crate::experiment::rate;
-use crate::experiment::setup::Setup;
+use crate::experiment::setup::{Setup, StepKind};
 use crate::experiment::setup_check::SettingError;
 use crate::experiment::summary::ExperimentFigures;
 use crate::experiment::table::seeds;
@@ -46,6 +46,9 @@ pub(crate) struct ExperimentCommand {
     /// scores best online
     #[arg(long, conflicts_with_all = ["strategy", "rate_factor", "k"])]
     pub find_rate: bool,
+    /// Run every strategy whose standings come from the utility of updates once with each utility
+    #[arg(long, conflicts_with_all = ["find_rate", "utility"])]
+    pub every_utility: bool,
     /// Do not run the control, in which all data are equally good: its correlations stand beside the others
     #[arg(long)]
     pub no_control: bool,
@@ -64,8 +67,8 @@ pub(crate) struct ExperimentArgs {
     #[arg(long, value_enum, default_value_t = Corruption::FeatureNoise)]
     pub corruption: Corruption,
     /// A strategy, or several with commas: evenhand, paper, paper-without-replacement, paper-credit, paper-calibrated,
-    /// paper-calibrated-credit, fedavg, q-ffl, fgfl, gog, standalone, cons; or all, which is all of these but
-    /// paper-calibrated-credit
+    /// paper-calibrated-credit, fedavg, q-ffl, fgfl, gog, standalone, cons, oracle; or all, which is all of these but
+    /// paper-calibrated-credit and oracle
     #[arg(long, default_value = "all", value_name = "S|all|S,S,…")]
     pub strategy: Variants,
     /// Flags of every command that runs trials.
@@ -101,6 +104,10 @@ pub(crate) struct Overrides {
     /// Utility of a coalition of updates: cosine, direction, projection, inner-product or leave-one-out
     #[arg(long, value_name = "NAME", value_parser = by_name::<Utility>)]
     pub utility: Option<Utility>,
+    /// Step where not everybody answers: mean, or published, which is k/N as long [default: mean for evenhand and our data
+    /// sets, otherwise published]
+    #[arg(long, value_enum, value_name = "NAME")]
+    pub step: Option<StepKind>,
     /// Nodes drawn in a round
     #[arg(long, value_name = "K")]
     pub k: Option<usize>,
@@ -149,6 +156,7 @@ impl ExperimentArgs {
             learning_rate: overrides.learning_rate(base.learning_rate),
             optimiser: overrides.optimiser.unwrap_or(base.optimiser),
             utility: overrides.utility.unwrap_or(base.utility),
+            step: overrides.step.unwrap_or(base.step),
             k: overrides.k.unwrap_or(base.k),
             temperature: overrides.temperature.unwrap_or(base.temperature),
             window: overrides.window.unwrap_or(base.window),
@@ -180,7 +188,10 @@ pub(super) fn run(command: &ExperimentCommand) -> Result<Exit, FleetError> {
     if command.find_rate {
         return find_rate::run(args);
     }
-    let setups = args.setups()?;
+    let mut setups = args.setups()?;
+    if command.every_utility {
+        setups = setups.iter().flat_map(Setup::with_every_utility).collect();
+    }
     let trials = args.trials.trials;
     let own = || setups.iter().flat_map(|setup| seeds(setup, trials));
     let control = own().filter(|_| !command.no_control).filter_map(|setup| setup.control());

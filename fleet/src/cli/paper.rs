@@ -144,11 +144,11 @@ fn present(args: &PaperArgs) -> Result<(Vec<Dataset>, Vec<String>), FleetError> 
         return Ok((once(&args.dataset), Vec::new()));
     }
     if args.trials.no_run {
-        return Ok((Dataset::value_variants().to_vec(), Vec::new()));
+        return Ok((Dataset::published().collect(), Vec::new()));
     }
     let folder = data::folder(args.trials.data.clone());
     let (mut there, mut left_out) = (Vec::new(), Vec::new());
-    for &dataset in Dataset::value_variants().iter().filter(|&&one| one != Dataset::Synthetic) {
+    for dataset in Dataset::published().filter(|one| *one != Dataset::Synthetic) {
         let TrialArgs { as_published, seed, .. } = args.trials;
         let wanted = Setup::published(dataset, Corruption::FeatureNoise, Variant::Paper, as_published, seed);
         let least = DataRequest { as_published, seed, samples_max: 1, owners_max: wanted.nodes };

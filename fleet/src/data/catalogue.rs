@@ -4,7 +4,6 @@ use std::fmt::{self, Write};
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
 
-use clap::ValueEnum;
 use evenhand_program::exit::Exit;
 use serde::{Serialize, Serializer};
 use sha2::{Digest, Sha256};
@@ -84,8 +83,7 @@ impl Catalogue {
     pub fn of(folder: Option<PathBuf>) -> Self {
         let problem = folder.as_deref().and_then(|folder| files::check(folder).err());
         let readable = folder.as_deref().filter(|_| problem.is_none());
-        let datasets =
-            Dataset::value_variants().iter().map(|&dataset| DatasetEntry::of(dataset, readable)).collect();
+        let datasets = Dataset::published().map(|dataset| DatasetEntry::of(dataset, readable)).collect();
         Self {
             folder: folder.map(DisplayedPath),
             problem: problem.map(|problem| problem.to_string()),
@@ -246,7 +244,7 @@ fn files_of(dataset: Dataset, folder: &Path) -> Result<Vec<PathBuf>, DataError> 
         Dataset::Pathmnist => npz::find(folder)?.into_iter().collect(),
         Dataset::Hft => fi2010::find(folder)?.into_iter().map(|(path, _)| path).collect(),
         Dataset::Electricity => opsd::find(folder)?.into_iter().map(|(path, _)| path).collect(),
-        Dataset::Meters => meters::find(folder)?,
+        Dataset::Meters | Dataset::DayAhead => meters::find(folder)?,
         Dataset::Synthetic => Vec::new(),
     };
     Ok(found)
@@ -271,7 +269,9 @@ fn state(dataset: Dataset, pool: &SamplePool, files: &[CheckedFile]) -> DatasetS
         Dataset::Mnist => false,
         Dataset::Cifar10 => pool.recorded == 50_000,
         Dataset::Pathmnist => pool.recorded == npz::RECORDED_ALL,
-        Dataset::Meters => pool.owners.as_ref().is_some_and(|owners| owners.len() >= 5_000),
+        Dataset::Meters | Dataset::DayAhead => {
+            pool.owners.as_ref().is_some_and(|owners| owners.len() >= 5_000)
+        }
         Dataset::Hft | Dataset::Electricity if pool.note.is_some() => return DatasetState::Substitute,
         Dataset::Hft | Dataset::Electricity => return DatasetState::Present,
         Dataset::Synthetic => return DatasetState::MadeUp,

@@ -1,5 +1,6 @@
 //! Data sets: names, models, losses and publishers.
 
+use clap::ValueEnum;
 use evenhand_models::shipped;
 use evenhand_protocol::message::LossKind;
 
@@ -21,6 +22,8 @@ pub enum Dataset {
     Electricity,
     /// Smart meters of households: each node is one of them
     Meters,
+    /// The same meters, one day a round, as the product's default model for loads sees them
+    DayAhead,
     /// Synthetic clusters of points: needs no files
     Synthetic,
 }
@@ -50,6 +53,7 @@ impl Dataset {
             (Dataset::Electricity, AsPublished::Paper) | (Dataset::Meters, _) => {
                 ("electricity-rnn", shipped::ELECTRICITY_RNN)
             }
+            (Dataset::DayAhead, _) => ("load-quantiles", shipped::LOAD_QUANTILES),
         }
     }
 
@@ -57,6 +61,7 @@ impl Dataset {
     pub fn loss(self) -> LossKind {
         match self {
             Dataset::Electricity | Dataset::Meters => LossKind::Mse,
+            Dataset::DayAhead => LossKind::Pinball,
             Dataset::Mnist | Dataset::Cifar10 | Dataset::Pathmnist | Dataset::Hft | Dataset::Synthetic => {
                 LossKind::Nll
             }
@@ -65,7 +70,12 @@ impl Dataset {
 
     /// True if its targets are classes, for which an accuracy is defined.
     pub fn has_classes(self) -> bool {
-        !matches!(self, Dataset::Electricity | Dataset::Meters)
+        !matches!(self, Dataset::Electricity | Dataset::Meters | Dataset::DayAhead)
+    }
+
+    /// The data sets with files of their own, or with none.
+    pub fn published() -> impl Iterator<Item = Self> {
+        Self::value_variants().iter().copied().filter(|dataset| *dataset != Dataset::DayAhead)
     }
 
     /// Its name on the command line.
@@ -83,7 +93,7 @@ impl Dataset {
                 "https://etsin.fairdata.fi/dataset/73eb48d7-4dbc-4a10-a52a-da745b47a649 (FI-2010)"
             }
             Dataset::Electricity => "https://data.open-power-system-data.org/time_series/2020-10-06",
-            Dataset::Meters => {
+            Dataset::Meters | Dataset::DayAhead => {
                 "https://data.london.gov.uk/dataset/smartmeter-energy-use-data-in-london-households"
             }
             Dataset::Synthetic => "nowhere: it is synthetic",

@@ -25,7 +25,7 @@ pub(super) fn places(dataset: Dataset) -> &'static [&'static str] {
         Dataset::Pathmnist => &["pathmnist"],
         Dataset::Hft => &["fi2010", "hft", "hft_substitute_bitstamp"],
         Dataset::Electricity => &["electricity_de", "electricity"],
-        Dataset::Meters => &["smartmeters_london/csv", "smartmeters_london", "meters"],
+        Dataset::Meters | Dataset::DayAhead => &["smartmeters_london/csv", "smartmeters_london", "meters"],
         Dataset::Synthetic => &[],
     }
 }

@@ -3,6 +3,7 @@
 pub mod catalogue;
 mod cifar;
 mod dataset;
+pub(crate) mod day_ahead;
 mod error;
 mod fi2010;
 mod files;
@@ -50,6 +51,7 @@ pub fn load(dataset: Dataset, folder: Option<&Path>, request: &DataRequest) -> R
         Dataset::Hft => fi2010::load(folder, request),
         Dataset::Electricity => opsd::load(folder, request),
         Dataset::Meters => meters::load(folder, request),
+        Dataset::DayAhead => day_ahead::load(folder, request),
         Dataset::Synthetic => Ok(synthetic::make(request)),
     }
 }

@@ -9,8 +9,8 @@ use super::ExperimentError;
 use super::estimate::Estimate;
 use super::setup::Setup;
 use super::trial::{self, Crew, FurtherName};
-use crate::data::SamplePool;
-use crate::scenario::Attack;
+use crate::data::{Dataset, SamplePool};
+use crate::scenario::{Attack, FalseReadings};
 use crate::sim::{Interrupt, RecordedRun};
 
 /// Rounds after which a free trial begins again under another name: one in which it is measured, and some to be drawn in.
@@ -52,6 +52,8 @@ enum Plan {
     SecondNameLater,
     /// Another name every so often, under each of which this is sent.
     FreeTrials(Attack),
+    /// Honest work with readings that are not true.
+    Pretending(FalseReadings),
 }
 
 /// The honest run that an attack is compared with.
@@ -77,6 +79,9 @@ pub fn run(
     plans.extend([Plan::Alone, Plan::FreeTrials(Attack::Nothing), Plan::FreeTrials(Attack::Noise)]);
     plans.extend([Plan::Names(2), Plan::SecondNameLater, Plan::Names(5)]);
     plans.extend(Attack::COLLUDING.map(Plan::Colluding));
+    if setup.dataset == Dataset::DayAhead {
+        plans.extend(FalseReadings::ALL.map(Plan::Pretending));
+    }
     let trials = (plans.len() + 2) * seeds as usize;
     let mut rows: Vec<Vec<Gain>> = vec![Vec::new(); plans.len()];
     let mut count = 0;
@@ -144,6 +149,7 @@ impl Plan {
                 attackers((0..nodes).map(|node| (node, role(node))).collect())
             }
             Self::Names(names) => Crew { names: vec![name(1); names - 1], ..Crew::default() },
+            Self::Pretending(readings) => Crew { pretends: Some((middle, readings)), ..Crew::default() },
             Self::SecondNameLater => Crew { names: vec![name(SECOND_NAME_FROM)], ..Crew::default() },
             Self::FreeTrials(attack) => {
                 let begins = (1..=setup.rounds / TRIAL_ROUNDS).map(|trial| trial * TRIAL_ROUNDS + 1);
@@ -157,6 +163,7 @@ impl Plan {
                     attackers: vec![(middle, attack)],
                     names: begins.map(visit).collect(),
                     leaves: Some((middle, TRIAL_ROUNDS + 1)),
+                    ..Crew::default()
                 }
             }
         }
@@ -185,6 +192,7 @@ impl Plan {
             Self::Names(5) => "five-names".into(),
             Self::Names(names) => format!("{names}-names"),
             Self::SecondNameLater => "second-name-later".into(),
+            Self::Pretending(readings) => crate::names::value_name(&readings),
             Self::FreeTrials(attack) => format!("free-trials-{}", crate::names::value_name(&attack)),
         }
     }

@@ -57,9 +57,23 @@ fn plan(setups: &[Setup], columns: Vec<Column>) -> TablePlan {
     TablePlan {
         title: setups.first().map_or(String::new(), title),
         heads: std::iter::once("strategy".to_owned()).chain(heads).collect(),
-        rows: setups.iter().map(|setup| (setup.variant.label().to_owned(), ask(setup))).collect(),
+        rows: setups.iter().map(|setup| (row_name(setup, setups), ask(setup))).collect(),
         trade_off: None,
     }
+}
+
+/// The name of a row: the strategy, and its utility where it is there with several.
+fn row_name(setup: &Setup, setups: &[Setup]) -> String {
+    let label = setup.variant.label();
+    match has_several(setup, setups) {
+        true => format!("{label}, {}", setup.utility),
+        false => label.to_owned(),
+    }
+}
+
+/// True if the strategy is there with several utilities.
+fn has_several(setup: &Setup, setups: &[Setup]) -> bool {
+    setups.iter().any(|other| other.variant == setup.variant && other.utility != setup.utility)
 }
 
 /// The title of an experiment: one line.
@@ -81,7 +95,8 @@ pub fn title(setup: &Setup) -> String {
 /// The command that repeats an experiment; folders belong to the machine, not to the experiment.
 pub fn repeat_command(setups: &[Setup], trials: u64) -> String {
     let Some(first) = setups.first() else { return String::new() };
-    let names: Vec<String> = setups.iter().map(|setup| setup.variant.name()).collect();
+    let mut names: Vec<String> = setups.iter().map(|setup| setup.variant.name()).collect();
+    names.dedup();
     let mut command = format!(
         "evenhand-fleet experiment --dataset {} --corruption {} --as-published {} --strategy {} --trials {trials} --seed {}",
         value_name(&first.dataset),
@@ -90,6 +105,9 @@ pub fn repeat_command(setups: &[Setup], trials: u64) -> String {
         names.join(","),
         first.seed
     );
+    if setups.iter().any(|setup| has_several(setup, setups)) {
+        command.push_str(" --every-utility");
+    }
     for (flag, value) in first.differences() {
         command.push_str(&if flag == "shuffled" {
             " --shuffled".into()

@@ -1,12 +1,11 @@
 //! The federation of a trial.
 
 use evenhand_fairness::{ContributionConfig, Estimator, Weighting};
-use evenhand_federation::{AdmissionConfig, FederationConfig, Policy};
+use evenhand_federation::{AdmissionConfig, FederationConfig, Policy, TrainingConfig};
 use evenhand_protocol::identity::FederationId;
 
-use super::setup::Setup;
-use crate::baseline::{self, RegisteredStrategy};
-use crate::data::AsPublished;
+use super::setup::{Setup, StepKind};
+use crate::data::{AsPublished, Dataset};
 use crate::sim::{SimulationError, simulated_federation};
 
 /// Rounds begin so far apart that joins and departures are known before the next.
@@ -21,12 +20,6 @@ pub(super) fn federation_name() -> Result<FederationId, SimulationError> {
 }
 
 impl Setup {
-    /// The strategy of the variant.
-    pub(super) fn strategy(&self) -> Result<RegisteredStrategy, SimulationError> {
-        baseline::strategy(self.variant.strategy())
-            .ok_or_else(|| SimulationError::Defect("a variant without a strategy".into()))
-    }
-
     /// The configuration of the trial's federation: the published one, with what the variant changes.
     pub(super) fn federation(&self) -> Result<FederationConfig, SimulationError> {
         let as_code = self.as_published == AsPublished::Code;
@@ -39,10 +32,13 @@ impl Setup {
         config.federation.seed = self.seed;
         config.federation.rounds = self.rounds;
         config.federation.round_interval_ms = ROUND_INTERVAL_MS;
+        if self.dataset == Dataset::DayAhead {
+            config.training = TrainingConfig::default();
+        }
         config.training.loss = self.dataset.loss();
         config.training.learning_rate = self.learning_rate;
         config.training.optimiser = self.optimiser;
-        config.training.count_missing_as_zero = as_code;
+        config.training.count_missing_as_zero = as_code && self.step == StepKind::Published;
         config.contribution = self.contribution(as_code);
         config.exploring.rule = self.variant.stop_rule();
         config.exploring.window = self.window as u32;

@@ -13,6 +13,7 @@ pub(crate) fn dataset_label(dataset: Dataset) -> &'static str {
         Dataset::Hft => "HFT",
         Dataset::Electricity => "Electricity",
         Dataset::Meters => "Meters",
+        Dataset::DayAhead => "Day-ahead",
         Dataset::Synthetic => "Synthetic",
     }
 }

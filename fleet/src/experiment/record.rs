@@ -15,7 +15,7 @@ use crate::sim::{RecordedRun, RunFigures};
 
 /// Its format changes when the same setup would yield other figures, or is written in other words: records of another
 /// number must not be mixed with ours.
-pub static RECORD: StoredKind = StoredKind { name: "result of a trial", format: 5, flags: "--out DIR" };
+pub static RECORD: StoredKind = StoredKind { name: "result of a trial", format: 6, flags: "--out DIR" };
 
 /// A finished trial: its setup, its figures, and its time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -155,6 +155,7 @@ impl TrialRecord {
         };
         let number = |value: &f64| value.is_finite();
         figures.rho_loss = figures.rho_loss.filter(number);
+        figures.rho_loss_late = figures.rho_loss_late.filter(number);
         figures.rho_staleness = figures.rho_staleness.filter(number);
         figures.rho_accuracy = figures.rho_accuracy.filter(number);
         figures.online_loss = figures.online_loss.filter(finite);

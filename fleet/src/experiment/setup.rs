@@ -8,6 +8,16 @@ use super::variant::Variant;
 use crate::data::{AsPublished, Dataset};
 use crate::scenario::{Corruption, ScenarioConfig};
 
+/// The length of the common step where not everybody answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, clap::ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StepKind {
+    /// The mean of the updates that came: the product's
+    Mean,
+    /// The sum of pᵢΔθᵢ over those that came, with pᵢ over all nodes: k of N move the model k/N as far
+    Published,
+}
+
 /// One run of one variant on one data set; equal setups have equal figures, timings aside.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -34,6 +44,8 @@ pub struct Setup {
     pub optimiser: OptimiserKind,
     /// The utility of a coalition of updates.
     pub utility: Utility,
+    /// The length of the step where not everybody answers.
+    pub step: StepKind,
     /// Nodes drawn in a round.
     pub k: usize,
     /// β.

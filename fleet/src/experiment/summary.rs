@@ -1,5 +1,6 @@
 //! The figures of an experiment, as one JSON object.
 
+use evenhand_fairness::Utility;
 use evenhand_fairness::measures::Summary;
 use serde::Serialize;
 
@@ -27,10 +28,14 @@ pub struct ExperimentFigures {
 pub struct StrategyFigures {
     /// Its name on the command line.
     pub name: String,
+    /// The utility that its standings come from, where there is one.
+    pub utility: Option<Utility>,
     /// Trials that were run.
     pub trials: usize,
     /// Pearson of ζ with the online loss.
     pub rho_loss: Option<Estimate>,
+    /// The same without the first fifth of the rounds.
+    pub rho_loss_late: Option<Estimate>,
     /// Pearson of ζ with the mean staleness.
     pub rho_staleness: Option<Estimate>,
     /// Pearson of ζ with the online accuracy.
@@ -115,8 +120,10 @@ impl StrategyFigures {
         let over = |value: fn(&TrialRecord) -> Option<f64>| over(seen, value);
         Self {
             name: setup.variant.name(),
+            utility: setup.variant.has_utility().then_some(setup.utility),
             trials: seen.len(),
             rho_loss: over(|record| record.figures.rho_loss),
+            rho_loss_late: over(|record| record.figures.rho_loss_late),
             rho_staleness: over(|record| record.figures.rho_staleness),
             rho_accuracy: over(|record| record.figures.rho_accuracy),
             online_accuracy: spread(seen, |figures| figures.online_accuracy),

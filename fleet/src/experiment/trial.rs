@@ -18,7 +18,9 @@ use super::federation::federation_name;
 use super::setup::Setup;
 use super::variant::Variant;
 use crate::data::{Dataset, SamplePool};
-use crate::scenario::{Attack, Attacker, NodeBehaviour, NodeStream, SampleStream, SeededBehaviour};
+use crate::scenario::{
+    Attack, Attacker, FalseReadings, NodeBehaviour, NodeStream, SampleStream, SeededBehaviour, series_config,
+};
 use crate::sim::memory::{self, NodeSpec, Simulation, WireMode};
 use crate::sim::online::{EvaluationBatch, EvaluationSource, OnlineEvaluator};
 use crate::sim::progress::{ProgressStyle, RunProgress};
@@ -34,6 +36,8 @@ pub struct Crew {
     pub names: Vec<FurtherName>,
     /// A node that takes part until this round, under the name it began with.
     pub leaves: Option<(usize, u32)>,
+    /// A node whose readings are not true.
+    pub pretends: Option<(usize, FalseReadings)>,
 }
 
 /// One more name of a node, with the same data.
@@ -70,7 +74,7 @@ pub fn run_crew(
     let stream = Arc::new(SampleStream::new(Arc::clone(pool), &setup.scenario())?);
     let (_, onnx) = setup.dataset.model(setup.as_published);
     let model = Model::load(onnx, &LoadOptions::default()).map_err(SimulationError::Model)?;
-    let weights: Arc<[f32]> = initial_weights(&model, setup.seed).into();
+    let weights: Arc<[f32]> = initial_weights(setup.dataset, &model, setup.seed).into();
     let mut members = members(setup, &stream);
     for (number, FurtherName { of, .. }) in crew.names.iter().enumerate() {
         let id = format!("{}-again-{number:03}", members[*of].id);
@@ -85,7 +89,8 @@ pub fn run_crew(
         let attacks =
             crew.attackers.iter().filter(|(attacker, _)| *attacker == node).map(|(_, attack)| *attack);
         let attack = attacks.chain(name.and_then(|name| name.attack)).next();
-        let mut spec = node_spec(setup, &stream, name.map_or(node, |name| name.of), member)?;
+        let pretended = crew.pretends.filter(|(liar, _)| *liar == node).map(|(_, readings)| readings);
+        let mut spec = node_spec(setup, &stream, name.map_or(node, |name| name.of), member, pretended)?;
         spec.attacker = attack.map(|attack| Attacker::new(attack, setup.seed, node));
         let leaves = crew.leaves.filter(|(leaving, _)| *leaving == node).map(|(_, until)| (1, Some(until)));
         let visits = leaves.or(name.map(|name| (name.from, name.until)));
@@ -96,7 +101,7 @@ pub fn run_crew(
     });
     let simulation = Simulation {
         rules: rules.clone(),
-        strategy: setup.strategy()?,
+        strategy: setup.strategy(&stream, &model, loss(setup.dataset))?,
         initial_model: InitialModel {
             graph: Digest(model.digest()),
             onnx: onnx.into(),
@@ -157,12 +162,17 @@ fn node_spec(
     stream: &Arc<SampleStream>,
     node: usize,
     member: &SimulatedNode,
+    pretended: Option<FalseReadings>,
 ) -> Result<NodeSpec, SimulationError> {
-    let rows = RowsConfig {
-        shape: stream.shape().to_vec(),
-        // Only the latest batch counts, however long a node was not asked.
-        history_rows: stream.batch(node),
-        replay_share: 0.0,
+    let window = if stream.is_read() {
+        WindowSettings::Series(series_config())
+    } else {
+        WindowSettings::Rows(RowsConfig {
+            shape: stream.shape().to_vec(),
+            // Only the latest batch counts, however long a node was not asked.
+            history_rows: stream.batch(node),
+            replay_share: 0.0,
+        })
     };
     // Alone there is no one to withhold an update from, or to be away from.
     let behaviour = match setup.variant {
@@ -176,14 +186,15 @@ fn node_spec(
             federation: federation_name()?,
             token: None,
             software: env!("CARGO_PKG_VERSION").into(),
-            window: WindowSettings::Rows(rows),
+            window,
             side_series: Vec::new(),
             paced_by_rounds: true,
             forecasts: false,
             parameters_max: usize::MAX,
+            order_limits: core::OrderLimits { epochs_max: u32::MAX, training_ms_max: u32::MAX },
             seed: setup.seed,
         },
-        source: Box::new(NodeStream::new(Arc::clone(stream), node)),
+        source: Box::new(NodeStream::new(Arc::clone(stream), node).pretending(pretended)),
         readings_a_round: 1,
         behaviour: SeededBehaviour { behaviour, seed: setup.seed, node },
     })
@@ -200,8 +211,12 @@ pub(super) fn loss(dataset: Dataset) -> Loss {
     }
 }
 
-/// θ₀ of a trial: each tensor uniform within the bounds of the shipped one, which is how PyTorch begins.
-pub(super) fn initial_weights(model: &Model, seed: u64) -> Vec<f32> {
+/// θ₀ of a trial: each tensor uniform within the bounds of the shipped one, which is how PyTorch begins; of the product's
+/// default model, the shipped one.
+pub(super) fn initial_weights(dataset: Dataset, model: &Model, seed: u64) -> Vec<f32> {
+    if dataset == Dataset::DayAhead {
+        return model.initial_weights();
+    }
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let shipped = model.initial_weights();
     let mut weights = Vec::with_capacity(shipped.len());

@@ -35,20 +35,27 @@ pub enum Variant {
     Gog,
     /// Every node learns alone
     Standalone,
-    /// Every node has a model of its own, drawn towards the mean of all, λ = 0.3
+    /// A penalty on differences between nodes' losses, λ = 0.3 (Lin et al. 2023)
     Cons,
+    /// Draws by ζ itself without luck, which no federation knows: what draws can do at best
+    Oracle,
 }
 
 impl Variant {
     /// The variants of `all`: each of our choices once against the paper's, and every baseline.
     pub fn all() -> Vec<Self> {
-        let wanted = |&variant: &Self| variant != Self::PaperCalibratedCredit;
+        let wanted = |&variant: &Self| variant != Self::PaperCalibratedCredit && variant != Self::Oracle;
         Self::value_variants().iter().copied().filter(wanted).collect()
     }
 
     /// True if it is Evenhand or the paper's mechanism, with any stop rule and sampler.
     pub fn is_ours(self) -> bool {
         self < Self::Fedavg
+    }
+
+    /// True if its standings come from the utility of updates.
+    pub fn has_utility(self) -> bool {
+        self.is_ours() && self != Self::Evenhand
     }
 
     /// Its position in tables, and so its colour in plots.
@@ -76,6 +83,7 @@ impl Variant {
             Self::Gog => "GoG",
             Self::Standalone => "Standalone",
             Self::Cons => "Cons",
+            Self::Oracle => "oracle",
         }
     }
 }
@@ -96,6 +104,7 @@ impl Variant {
             Self::Gog => "gog",
             Self::Standalone => "standalone",
             Self::Cons => "cons",
+            Self::Oracle => "oracle",
         }
     }
 
@@ -115,7 +124,9 @@ impl Variant {
     /// Its sampler: ours as named, or as the published code draws; the baselines draw k distinct nodes.
     pub(super) fn sampler(self, as_code: bool) -> SamplerKind {
         match self {
-            Self::Evenhand | Self::PaperCredit | Self::PaperCalibratedCredit => SamplerKind::Credit,
+            Self::Evenhand | Self::PaperCredit | Self::PaperCalibratedCredit | Self::Oracle => {
+                SamplerKind::Credit
+            }
             Self::Paper | Self::PaperCalibrated if !as_code => SamplerKind::WithReplacement,
             _ => SamplerKind::WithoutReplacement,
         }

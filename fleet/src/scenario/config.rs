@@ -3,7 +3,7 @@
 use evenhand_node::window::FEATURES;
 use serde::{Deserialize, Serialize};
 
-use super::{Corruption, ScenarioError};
+use super::{Corruption, ScenarioError, day_ahead};
 use crate::data::partition::PartitionConfig;
 use crate::data::{AsPublished, DataRequest, Dataset, SamplePool, SampleTargets};
 
@@ -39,7 +39,7 @@ impl ScenarioConfig {
     /// The part of the data set that the scenario can use: a batch for each node and round, and one round more for the
     /// evaluation ahead.
     pub fn data_request(&self) -> DataRequest {
-        let rounds = self.rounds as usize + 1;
+        let rounds = self.rounds_before() as usize + self.rounds as usize + 1;
         DataRequest {
             as_published: self.as_published,
             seed: self.seed,
@@ -48,13 +48,18 @@ impl ScenarioConfig {
         }
     }
 
-    /// The partition of the pool: all rounds, and one to look ahead.
+    /// Rounds whose data a node has read before the first.
+    pub(super) fn rounds_before(&self) -> u32 {
+        if self.dataset == Dataset::DayAhead { day_ahead::DAYS_BEFORE } else { 0 }
+    }
+
+    /// The partition of the pool: all rounds, those before the first, and one to look ahead.
     pub(super) fn partition(&self) -> PartitionConfig {
         PartitionConfig {
             dataset: self.dataset,
             as_published: self.as_published,
             nodes: self.nodes,
-            rounds: self.rounds as usize + 1,
+            rounds: self.rounds_before() as usize + self.rounds as usize + 1,
             batch: self.batch,
             power_law: (self.corruption == Corruption::Quantity && self.level > 0.0).then_some(self.level),
             seed: self.seed,
@@ -82,8 +87,8 @@ impl ScenarioConfig {
         if corruption == Corruption::Heterogeneity && matches!(pool.targets, SampleTargets::Values { .. }) {
             return Err(ScenarioError::NoClasses { dataset, corruption });
         }
-        let is_series =
-            matches!(pool.targets, SampleTargets::Values { .. }) && pool.shape.last() == Some(&FEATURES);
+        let is_series = dataset == Dataset::DayAhead
+            || matches!(pool.targets, SampleTargets::Values { .. }) && pool.shape.last() == Some(&FEATURES);
         if corruption.needs_series() && !is_series {
             return Err(ScenarioError::NoSeries { dataset, corruption });
         }

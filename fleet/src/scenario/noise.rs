@@ -10,7 +10,7 @@ use rand_distr::StandardNormal;
 use super::{Corruption, ScenarioConfig};
 use crate::data::partition::Partition;
 use crate::data::random::{RandomPurpose, generator};
-use crate::data::{AsPublished, SamplePool, SampleTargets};
+use crate::data::{AsPublished, Dataset, SamplePool, SampleTargets};
 
 /// Deviation of feature noise: the paper says variance 1, the published code has this.
 const DEVIATION_CODE: f32 = 1.2;
@@ -126,7 +126,7 @@ pub(super) fn corrupted(config: &ScenarioConfig, zetas: &[f64], measured: &Parti
         let mut generator = generator(config.seed, RandomPurpose::Corrupted, node, 0);
         let rounds = (1..=measured.rounds()).map(|round| (round, measured.range(node, round)));
         let drifts = drift(config, node, 1).is_some();
-        if config.as_published == AsPublished::Code && !drifts {
+        if config.as_published == AsPublished::Code && !drifts && config.dataset != Dataset::DayAhead {
             let own: Vec<usize> = rounds.flat_map(|(_, range)| range).collect();
             let count = (zeta * own.len() as f64).floor() as usize;
             index::sample(&mut generator, own.len(), count)
@@ -136,6 +136,12 @@ pub(super) fn corrupted(config: &ScenarioConfig, zetas: &[f64], measured: &Parti
         }
         for (round, range) in rounds {
             let probability = drift(config, node, round).unwrap_or(*zeta);
+            if config.dataset == Dataset::DayAhead {
+                // A meter is bad for a day, not for half an hour.
+                let whole = generator.random_bool(probability);
+                corrupted[range].fill(whole);
+                continue;
+            }
             corrupted[range].iter_mut().for_each(|corrupted| *corrupted = generator.random_bool(probability));
         }
     }

@@ -39,6 +39,9 @@ pub struct NodeFigures {
 pub struct RunFigures {
     /// Pearson of ζ with the online loss: fairness of what models achieve.
     pub rho_loss: Option<f64>,
+    /// The same without the first fifth of the rounds, in which models improve most and standings are hardly known.
+    #[serde(default)]
+    pub rho_loss_late: Option<f64>,
     /// Pearson of ζ with the mean staleness: fairness of the draws.
     pub rho_staleness: Option<f64>,
     /// Pearson of data quality, −ζ, with the standings at the end; none where contributions were never measured.
@@ -57,7 +60,7 @@ pub struct RunFigures {
     pub skill: Option<Summary>,
     /// The round after which the stop rule ended exploring.
     pub t_alpha: Option<u32>,
-    /// Share of the noisier half of the nodes that is found in the lower half of the standings.
+    /// Share of the noisier half of the nodes that is found among as many nodes of lowest standing.
     pub recall: Option<f64>,
     /// The test that contributions are jointly normal, as the stop rule supposes.
     pub henze_zirkler: Option<NormalityFigures>,
@@ -108,6 +111,7 @@ impl RecordedRun {
         let rho = |values: &[f64]| t_alpha.and_then(|_| measures::pearson(&zetas, values));
         RunFigures {
             rho_loss: rho(&losses),
+            rho_loss_late: rho(&self.late_losses()),
             rho_staleness: rho(&waits),
             rho_standing: self.is_measured().then(|| rho_standing(&nodes)).flatten(),
             rho_accuracy: accuracies.as_deref().and_then(rho),
@@ -151,19 +155,25 @@ impl RecordedRun {
         }
     }
 
+    /// By node: the mean online loss without the first fifth of the rounds.
+    fn late_losses(&self) -> Vec<f64> {
+        let late = &self.online[self.online.len() / 5..];
+        let of = |node: usize| {
+            mean(late.iter().map(|round| round.get(node).map_or(f64::NAN, |score| score.loss)), late.len())
+        };
+        (0..self.nodes.len()).map(of).collect()
+    }
+
     fn is_measured(&self) -> bool {
         self.log.rounds.iter().any(|round| round.contributions.is_some())
     }
 
     fn recall(&self, nodes: &[NodeFigures]) -> Option<f64> {
         let measured = self.is_measured();
-        // Where all data are alike, there is no noisier half.
-        let differ = nodes.iter().any(|node| node.zeta != nodes[0].zeta);
-        let mut noisier: Vec<usize> = (0..nodes.len()).collect();
-        noisier.sort_by(|&a, &b| nodes[b].zeta.total_cmp(&nodes[a].zeta));
-        noisier.truncate(nodes.len() / 2);
+        let zetas: Vec<f64> = nodes.iter().map(|node| node.zeta).collect();
+        let noisier = noisier_half(&zetas);
         let standings: Vec<f64> = nodes.iter().map(|node| node.standing).collect();
-        (measured && differ).then(|| recall(&standings, &noisier)).flatten()
+        measured.then(|| recall(&standings, &noisier)).flatten()
     }
 
     /// φ of the exploring rounds.
@@ -201,6 +211,14 @@ pub fn rho_standing(nodes: &[NodeFigures]) -> Option<f64> {
     measures::pearson(&qualities, &standings)
 }
 
+/// The nodes that are noisier than the median node: half of them, or fewer where nodes are as noisy as it.
+fn noisier_half(zetas: &[f64]) -> Vec<usize> {
+    let mut order: Vec<f64> = zetas.to_vec();
+    order.sort_by(|a, b| b.total_cmp(a));
+    let Some(border) = order.get(zetas.len() / 2) else { return Vec::new() };
+    (0..zetas.len()).filter(|node| zetas[*node] > *border).collect()
+}
+
 /// The share of `low_quality` nodes found among as many nodes of lowest standing; none if there are no such nodes.
 fn recall(standings: &[f64], low_quality: &[usize]) -> Option<f64> {
     let mut order: Vec<usize> = (0..standings.len()).collect();
@@ -212,7 +230,20 @@ fn recall(standings: &[f64], low_quality: &[usize]) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::recall;
+    use super::{noisier_half, recall};
+
+    #[test]
+    fn nodes_that_are_equally_noisy_are_in_the_same_half() {
+        assert_eq!(noisier_half(&[0.0, 0.3, 0.6, 0.9]), [2, 3]);
+        assert_eq!(noisier_half(&[0.0, 0.3, 0.6, 0.7, 0.9]), [3, 4]);
+        assert_eq!(
+            noisier_half(&[-4.0, -3.0, -3.0, -2.0]),
+            [3],
+            "one of two batches of 3 is no noisier than the other"
+        );
+        assert!(noisier_half(&[0.5; 4]).is_empty(), "where all data are alike, there is no noisier half");
+        assert!(noisier_half(&[]).is_empty());
+    }
 
     #[test]
     fn recall_counts_low_quality_nodes_among_the_lowest() {

@@ -295,6 +295,7 @@ fn samples_fit_the_models() {
                 "hft-mlp" => &[144],
                 "electricity-mlp" => &[520],
                 "electricity-rnn" => &[24, 5],
+                "load-quantiles" => &[41],
                 other => panic!("{other}"),
             };
             let shape = &model.input_shape()[1..];

@@ -60,6 +60,7 @@ pub(crate) fn invented(setup: &Setup) -> TrialResult {
         figures: RunFigures {
             rho_standing: None,
             rho_loss: rho,
+            rho_loss_late: rho,
             rho_staleness: rho,
             rho_accuracy: rho.map(|rho| -rho),
             online_loss: Some(Summary { mean: 1.2, min: 1.1, max: 1.4, std: 0.05 }),

@@ -5,7 +5,7 @@
 //! just that solution when every coalition is there (KernelSHAP, Lundberg and Lee 2017), and every training then
 //! tells about every node; a random order of arrival tells about one node at a time. Functions of the size are
 //! orthogonal to zᵢ − s/N, so that fitting them too changes nothing but the error: it takes away what a larger coalition
-//! gains whoever is in it.
+//! gains by its size alone.
 
 use super::node_set::NodeSet;
 

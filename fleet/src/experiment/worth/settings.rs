@@ -1,5 +1,6 @@
 //! Settings of a worth: the scenario, and how coalitions are trained and sampled.
 
+use evenhand_federation::TrainingConfig;
 use serde::{Deserialize, Serialize};
 
 use super::node_set::NODES_MAX;
@@ -64,7 +65,12 @@ impl WorthSettings {
         }
         let ScenarioConfig { dataset, corruption, as_published, seed, .. } = self.scenario;
         let published = Setup::published(dataset, corruption, Variant::Fedavg, as_published, seed);
-        rate::FACTORS.map(|factor| rate::scaled(published.learning_rate, factor)).to_vec()
+        // One training, not the sum of local ones: its steps are theirs.
+        let base = match dataset {
+            Dataset::DayAhead => f64::from(TrainingConfig::default().local_learning_rate) / 10.0,
+            _ => published.learning_rate,
+        };
+        rate::FACTORS.map(|factor| rate::scaled(base, factor)).to_vec()
     }
 
     /// The control: the same with equally good data for all nodes; none where they are already alike.

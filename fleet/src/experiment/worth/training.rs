@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use evenhand_models::{Batch, LoadOptions, Loss, Model, Sgd, Targets, Trainer};
-use evenhand_node::reading::{LabelledRow, RowTarget};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
@@ -15,9 +14,9 @@ use crate::data::SamplePool;
 use crate::data::random::{RandomPurpose, generator};
 use crate::experiment::ExperimentError;
 use crate::experiment::trial::{initial_weights, loss};
-use crate::scenario::SampleStream;
+use crate::scenario::{SampleStream, TrainedRow};
 use crate::sim::SimulationError;
-use crate::sim::online::EvaluationBatch;
+use crate::sim::online::{EvaluationBatch, OnlineScore};
 
 /// Share of the previous step that each step of training keeps.
 const MOMENTUM: f32 = 0.9;
@@ -43,8 +42,10 @@ pub struct RetrainingGame {
     model: Model,
     loss: Loss,
     initial: Vec<f32>,
+    /// The score of the initial model.
+    initial_score: OnlineScore,
     /// By node: what it measured in the rounds that are trained on.
-    rows: Vec<Vec<LabelledRow>>,
+    rows: Vec<Vec<TrainedRow>>,
     shape: Vec<usize>,
     held_out: EvaluationBatch,
     /// ζ by node.
@@ -58,10 +59,6 @@ impl RetrainingGame {
         let (_, onnx) = settings.scenario.dataset.model(settings.scenario.as_published);
         let model = Model::load(onnx, &LoadOptions::default()).map_err(SimulationError::Model)?;
         let last = settings.trained_rounds();
-        let rows = |node: usize| {
-            let present = |round: &u32| !stream.behaviour(node).is_away(settings.scenario.seed, node, *round);
-            (1..=last).filter(present).flat_map(|round| stream.rows(node, round)).collect()
-        };
         let clean = stream.held_out(last + 1);
         if clean.batch.samples() == 0 {
             return Err(WorthError::NothingHeldOut { dataset: settings.scenario.dataset }.into());
@@ -69,13 +66,19 @@ impl RetrainingGame {
         let scales = clean.scales.iter().map(|(mean, deviation)| (f64::from(*mean), f64::from(*deviation)));
         let all = EvaluationBatch { batch: clean.batch, scales: scales.collect() };
         let mut rng = ChaCha8Rng::seed_from_u64(settings.scenario.seed);
+        let held_out = all.thinned(settings.held_out, &mut rng);
+        let initial = initial_weights(settings.scenario.dataset, &model, settings.scenario.seed);
+        let loss = loss(settings.scenario.dataset);
+        let initial_score =
+            held_out.score(&mut Trainer::new(&model), loss, &initial).map_err(SimulationError::Model)?;
         Ok(Self {
-            initial: initial_weights(&model, settings.scenario.seed),
+            initial,
+            initial_score,
             model,
-            loss: loss(settings.scenario.dataset),
-            rows: (0..settings.scenario.nodes).map(rows).collect(),
+            loss,
+            rows: (0..settings.scenario.nodes).map(|node| stream.trained_rows(node, last)).collect(),
             shape: stream.shape().to_vec(),
-            held_out: all.thinned(settings.held_out, &mut rng),
+            held_out,
             zetas: stream.nominal_zetas().to_vec(),
             settings: settings.clone(),
         })
@@ -93,7 +96,7 @@ impl RetrainingGame {
         members: NodeSet,
         learning_rate: f64,
     ) -> Result<CoalitionScore, SimulationError> {
-        let initial = self.held_out.score(trainer, self.loss, &self.initial)?;
+        let initial = self.initial_score;
         let samples = self.chosen(members);
         let found = if samples.is_empty() {
             initial
@@ -143,19 +146,11 @@ impl RetrainingGame {
 
     fn batch(&self, samples: &[(usize, usize)]) -> Batch {
         let rows = || samples.iter().map(|(node, row)| &self.rows[*node][*row]);
-        let inputs = rows().flat_map(|row| &row.features).copied().collect();
-        let class = |row: &LabelledRow| match row.target {
-            RowTarget::Class(class) => Some(class),
-            RowTarget::Value(_) | RowTarget::Chosen { .. } => None,
-        };
-        let value = |row: &LabelledRow| match row.target {
-            RowTarget::Value(value) => Some(value),
-            RowTarget::Class(_) | RowTarget::Chosen { .. } => None,
-        };
+        let inputs = rows().flat_map(|row| &row.inputs).copied().collect();
         let targets = if self.settings.scenario.dataset.has_classes() {
-            Targets::Classes(rows().filter_map(class).collect())
+            Targets::Classes(rows().filter_map(|row| row.class).collect())
         } else {
-            Targets::Values(rows().filter_map(value).collect())
+            Targets::Values(rows().flat_map(|row| &row.values).copied().collect())
         };
         let shape = std::iter::once(samples.len()).chain(self.shape.iter().copied()).collect();
         Batch { inputs, shape, targets }

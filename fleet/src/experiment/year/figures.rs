@@ -4,6 +4,7 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 use super::learner::HouseholdLearner;
+use super::rewards::RewardFigures;
 use super::score::{ErrorSum, GROUPS, GroupSums, STALENESS_DAYS, VARIANTS};
 use super::settings::YearSettings;
 use super::variant_name::YearVariant;
@@ -44,6 +45,8 @@ pub struct YearFigures {
     pub by_lead: Vec<ByVariant>,
     /// Skill of the held model by its age, the next 24 h.
     pub by_staleness: Vec<StalenessFigures>,
+    /// Waits and odds of all households under evenhand.
+    pub rewards: RewardFigures,
 }
 
 /// Forecasts of some leads.
@@ -101,7 +104,13 @@ pub struct StalenessFigures {
 }
 
 impl YearFigures {
-    pub(super) fn of(settings: &YearSettings, homes: &[HouseholdLearner], day: usize, days: usize) -> Self {
+    pub(super) fn of(
+        settings: &YearSettings,
+        homes: &[HouseholdLearner],
+        rewards: RewardFigures,
+        day: usize,
+        days: usize,
+    ) -> Self {
         let judged: Vec<&HouseholdLearner> =
             homes.iter().filter(|home| home.score.end[0][0].count > 0.0 && home.mean_load > 0.0).collect();
         let to = [1.max(day / 48), day / 6, day];
@@ -118,6 +127,7 @@ impl YearFigures {
             by_weeks: (0..weeks).filter_map(|week| week_figures(&judged, week)).collect(),
             by_lead: (0..day).map(|lead| single_lead(&judged, lead)).collect(),
             by_staleness: staleness_figures(&judged),
+            rewards,
         }
     }
 
@@ -165,7 +175,7 @@ impl YearFigures {
                 class.days_from, class.skill, class.forecasts
             );
         }
-        text
+        text + &self.rewards.text()
     }
 }
 

@@ -158,16 +158,16 @@ impl HouseholdLearner {
         network: &Network,
     ) -> Result<(), ModelError> {
         let day = self.day;
-        let Some(outlook) = self.forecaster.outlook() else { return Ok(()) };
-        if now + day >= self.measured.len() || outlook.origin != self.first_step + now as i64 {
+        let Some(prepared) = self.forecaster.prepare() else { return Ok(()) };
+        if now + day >= self.measured.len() || prepared.origin != self.first_step + now as i64 {
             return Ok(());
         }
         let none = &network.initial_personal;
-        let outputs = |weights: &[f32]| network.outputs(weights, none, &outlook.inputs);
-        let with_personal = |held: &Arc<[f32]>| network.outputs(held, &self.personal, &outlook.inputs);
+        let outputs = |weights: &[f32]| network.outputs(weights, none, &prepared.inputs);
+        let with_personal = |held: &Arc<[f32]>| network.outputs(held, &self.personal, &prepared.inputs);
         let shared = self.held.as_ref().map(|held| outputs(held)).transpose()?;
         let personal = self.held.as_ref().map(with_personal).transpose()?;
-        let corrected = |outputs: &[f32]| self.forecaster.corrected(&outlook, outputs);
+        let corrected = |outputs: &[f32]| self.forecaster.corrected(&prepared, outputs);
         let naive = corrected(&vec![0.0; 3 * day]);
         let value = |at: usize| Some(self.measured[at]).filter(|value| at >= self.joins && !value.is_nan());
         let point = |of: &dyn Fn(usize) -> Option<f32>| -> Quantiles {
@@ -189,7 +189,7 @@ impl HouseholdLearner {
         put(YearVariant::SlotMedian, naive.clone());
         let given =
             ModelOutputs { shared: shared.as_deref(), personal: personal.as_deref(), staleness: None };
-        forecasts[YearVariant::EvenhandPersonal.place()] = self.forecaster.issue(&outlook, given).values;
+        forecasts[YearVariant::EvenhandPersonal.place()] = self.forecaster.issue(&prepared, given).values;
         let week = (now - self.joins) / (7 * day);
         let stale = shared.is_some().then(|| (now - self.drawn) as f64 / day as f64);
         self.score.add(&forecasts, &self.measured[now + 1..=now + day], week, at_end, stale);

@@ -17,6 +17,7 @@ use super::household_choice::{self, YearHousehold};
 use super::learner::{CommonModels, HouseholdLearner};
 use super::network::Network;
 use super::pooled::PooledModel;
+use super::rewards::RewardFigures;
 use super::settings::YearSettings;
 use super::virtual_federation::VirtualFederation;
 use super::{YearError, YearProgress};
@@ -56,7 +57,7 @@ pub fn run(
             year.forecast(now, now >= steps * 2 / 3)?;
         }
     }
-    Ok(Some(YearFigures::of(settings, &year.homes, day, steps / day)))
+    Ok(Some(YearFigures::of(settings, &year.homes, year.rewards, day, steps / day)))
 }
 
 struct YearRun<'a> {
@@ -66,6 +67,7 @@ struct YearRun<'a> {
     evenhand: VirtualFederation,
     fedavg: VirtualFederation,
     pooled: PooledModel,
+    rewards: RewardFigures,
 }
 
 impl<'a> YearRun<'a> {
@@ -83,12 +85,14 @@ impl<'a> YearRun<'a> {
             };
             VirtualFederation::new(config(settings, policy, founders, nodes), (found.create)(), model, nodes)
         };
+        let rewards = RewardFigures::new(homes.iter().map(|home| home.name.clone()));
         let learner = |(number, home)| HouseholdLearner::new(home, number as u64, settings, &network);
         Ok(Self {
             evenhand: federation("evenhand", Policy::Continuous)?,
             fedavg: federation("fedavg", Policy::Paper)?,
             pooled: PooledModel::new(&network.initial, settings.seed),
             homes: homes.into_iter().enumerate().map(learner).collect(),
+            rewards,
             settings,
             network,
         })
@@ -106,7 +110,7 @@ impl<'a> YearRun<'a> {
 
     /// A round of every variant that learns together.
     fn round(&mut self, at: Tick, now: usize) -> Result<(), YearError> {
-        let Self { settings, network, homes, evenhand, fedavg, pooled } = self;
+        let Self { settings, network, homes, evenhand, fedavg, pooled, rewards } = self;
         let (settings, network) = (*settings, &*network);
         evenhand.round(at, &mut |orders| {
             answers(homes, orders, |home, order| match order {
@@ -119,6 +123,7 @@ impl<'a> YearRun<'a> {
                 _ => Ok(None),
             })
         })?;
+        evenhand.closed().iter().for_each(|closed| rewards.add(closed, |name| evenhand.position(name)));
         let latest = fedavg.weights();
         fedavg.round(at, &mut |orders| {
             answers(homes, orders, |home, order| match order {

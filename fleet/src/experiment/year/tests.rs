@@ -42,6 +42,15 @@ fn learning_beats_every_naive_forecast_where_residuals_last() {
     assert!(error(YearVariant::Pooled) < error(YearVariant::SlotMedian), "{next:?}");
     assert!(error(YearVariant::EvenhandPersonal) < 1.02 * naive, "{next:?}");
     assert!((0.5..1.0).contains(&figures.coverage), "{}", figures.coverage);
+    let rewards = &figures.rewards;
+    assert!((50..=DAYS as u32).contains(&rewards.rounds), "{rewards:?}");
+    let drawn: u32 = rewards.households.iter().map(|home| home.drawn).sum();
+    assert!(drawn <= 2 * rewards.rounds && drawn > 2 * (rewards.rounds - 10), "two a round: {rewards:?}");
+    let waits = rewards.households.iter().map(|home| home.longest_wait);
+    assert_eq!(waits.max(), Some(rewards.longest_wait));
+    let odds: f64 = rewards.households.iter().map(|home| home.odds).sum();
+    assert!((odds - 4.0).abs() < 1e-9, "in shares of equal odds: {rewards:?}");
+    assert!(rewards.households.iter().all(|home| home.lowest_odds >= Some(rewards.lowest_odds)));
     assert!(figures.by_weeks.iter().all(|week| (2..=4).contains(&week.households)));
 }
 

@@ -15,7 +15,7 @@ pub enum YearVariant {
     SlotMedian,
     /// The same network, trained by the household's own readings alone.
     Alone,
-    /// The latest shared model in every round, whoever contributed what.
+    /// The latest shared model in every round, by any node.
     FedAvg,
     /// The shared model the household was last drawn with.
     Evenhand,

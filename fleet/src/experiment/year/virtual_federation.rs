@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use evenhand_federation::strategy::Strategy;
 use evenhand_federation::{
-    Effect, Federation, FederationConfig, InitialModel, Input, OrderPayload, Rules, Tick,
+    ClosedRound, Effect, Federation, FederationConfig, InitialModel, Input, OrderPayload, Rules, Tick,
 };
 use evenhand_protocol::identity::{Digest, NodeId};
 use evenhand_protocol::message::{Answer, Birth, Life, Status};
@@ -25,6 +25,8 @@ pub(super) struct VirtualFederation {
     positions: BTreeMap<NodeId, usize>,
     /// Effects of nodes that came online since the last round.
     waiting: Vec<Effect>,
+    /// Rounds that closed since the caller began the last one.
+    closed: Vec<ClosedRound>,
 }
 
 impl VirtualFederation {
@@ -43,12 +45,23 @@ impl VirtualFederation {
             positions: names.iter().cloned().enumerate().map(|(at, name)| (name, at)).collect(),
             names,
             waiting: Vec::new(),
+            closed: Vec::new(),
         })
     }
 
     /// The latest weights.
     pub(super) fn weights(&self) -> Arc<[f32]> {
         self.federation.weights().to_shared()
+    }
+
+    /// The rounds that closed in the last call of [`round`](Self::round).
+    pub(super) fn closed(&self) -> &[ClosedRound] {
+        &self.closed
+    }
+
+    /// The number of a node.
+    pub(super) fn position(&self, name: &str) -> Option<usize> {
+        self.names.iter().position(|known| known.as_str() == name)
     }
 
     /// A node comes online.
@@ -66,6 +79,7 @@ impl VirtualFederation {
         work: &mut dyn FnMut(NodeOrders) -> Result<NodeAnswers, YearError>,
     ) -> Result<(), YearError> {
         let mut effects = std::mem::take(&mut self.waiting);
+        self.closed.clear();
         if self.federation.alarm().is_some_and(|alarm| alarm <= now) {
             effects.extend(self.federation.step(now, Input::Tick));
         }
@@ -85,8 +99,15 @@ impl VirtualFederation {
         }
     }
 
-    fn order(&self, effect: Effect) -> Option<(usize, OrderPayload)> {
-        let Effect::Publish { node, payload } = effect else { return None };
+    fn order(&mut self, effect: Effect) -> Option<(usize, OrderPayload)> {
+        let (node, payload) = match effect {
+            Effect::Publish { node, payload } => (node, payload),
+            Effect::Record(evidence) => {
+                self.closed.push(evidence.round);
+                return None;
+            }
+            _ => return None,
+        };
         let is_work = matches!(payload, OrderPayload::Train(_) | OrderPayload::Measure(_));
         is_work.then(|| Some((*self.positions.get(&node)?, payload)))?
     }

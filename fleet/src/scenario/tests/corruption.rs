@@ -1,4 +1,4 @@
-//! What corruptions do to samples, batches and nodes.
+//! Effects of corruptions on samples, batches and nodes.
 
 use std::sync::Arc;
 

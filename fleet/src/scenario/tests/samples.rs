@@ -1,4 +1,4 @@
-//! Who sees which sample, and when.
+//! Assignment of samples to nodes and steps.
 
 use std::sync::Arc;
 

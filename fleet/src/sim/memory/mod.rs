@@ -53,7 +53,7 @@ pub fn run(
     };
     let simulation = Simulation {
         rules: fleet.rules.clone(),
-        strategy: fleet.strategy,
+        strategy: (fleet.strategy.create)(),
         initial_model: fleet.initial_model.clone(),
         nodes: fleet.nodes.iter().map(spec).collect::<Result<_, SimulationError>>()?,
         wire_mode: WireMode::Encoded,
@@ -111,7 +111,7 @@ impl SimulationLoop {
         let Simulation { rules, strategy, initial_model, nodes, wire_mode } = simulation;
         let models = Arc::new(ModelCache::new(None, LoadOptions::default()));
         Self {
-            federation: Federation::with_strategy(rules, initial_model, (strategy.create)()),
+            federation: Federation::with_strategy(rules, initial_model, strategy),
             positions: nodes.iter().enumerate().map(|(i, node)| (node.id.clone(), i)).collect(),
             nodes: nodes.into_iter().map(|node| MemoryNode::new(node, wire_mode, &models)).collect(),
             wire_mode,

@@ -1,19 +1,19 @@
 //! The specification of a simulation.
 
+use evenhand_federation::strategy::Strategy;
 use evenhand_federation::{InitialModel, Rules};
 use evenhand_node::core::NodeSettings;
 use evenhand_node::source::Source;
 use evenhand_protocol::identity::NodeId;
 
-use crate::baseline::RegisteredStrategy;
 use crate::scenario::{Attacker, SeededBehaviour};
 
 /// A federation and its nodes before they run.
 pub struct Simulation {
     /// The federation's rules.
     pub rules: Rules,
-    /// The strategy.
-    pub strategy: RegisteredStrategy,
+    /// The strategy before its first round.
+    pub strategy: Box<dyn Strategy>,
     /// The initial model.
     pub initial_model: InitialModel,
     /// The nodes, in the order of their names.
