@@ -22,7 +22,7 @@ use evenhand_protocol::topic;
 use evenhand_tests::houses::Houses;
 use tempfile::TempDir;
 
-/// Rust's name of the target, the emulator's, and the C library's folder.
+/// Rust's name of the target, the emulator's, and the C library's folder. The first is built with tract, the second lean.
 const PLATFORMS: [(&str, &str, &str); 2] = [
     ("aarch64-unknown-linux-gnu", "qemu-aarch64-static", "/usr/aarch64-linux-gnu"),
     ("armv7-unknown-linux-gnueabihf", "qemu-arm-static", "/usr/arm-linux-gnueabihf"),
@@ -50,9 +50,11 @@ fn emulated((target, emulator, libraries): (&str, &str, &str)) -> Command {
 }
 
 #[test]
-fn the_binary_for_gateways_is_small() {
-    let bytes = std::fs::metadata(binary("aarch64-unknown-linux-gnu")).unwrap().len();
-    assert!(bytes <= BYTES_MAX, "{bytes} bytes");
+fn the_binaries_are_small() {
+    for (target, ..) in PLATFORMS {
+        let bytes = std::fs::metadata(binary(target)).unwrap().len();
+        assert!(bytes <= BYTES_MAX, "{target}: {bytes} bytes");
+    }
 }
 
 /// Every update that passes the broker until the federation is finished, by round and node.
@@ -90,13 +92,14 @@ fn start(
 
 #[test]
 fn the_binaries_tell_their_version_and_check_their_configuration() {
-    for platform in PLATFORMS {
+    for (platform, engine) in PLATFORMS.into_iter().zip(["tract", "burn-flex"]) {
         let version = emulated(platform).arg("--version").output().unwrap();
         let said = String::from_utf8(version.stdout).unwrap();
         assert!(
             said.starts_with(concat!("evenhand-node ", env!("CARGO_PKG_VERSION"))),
             "{platform:?}: {said}"
         );
+        assert!(said.ends_with(&format!("; forecasts by {engine}\n")), "{platform:?}: {said}");
 
         let folder = TempDir::new().unwrap();
         let file = folder.path().join("node.toml");

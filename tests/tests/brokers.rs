@@ -27,12 +27,20 @@ fn shipped(name: &str) -> PathBuf {
 /// A mosquitto that includes a shipped configuration, as Debian's does, with a main file that keeps sessions; only the
 /// address and the folders are those of the test.
 fn start(configuration: &str, folder: TempDir, encrypted: bool) -> Mosquitto {
-    std::fs::copy(shipped("acl"), folder.path().join("acl")).unwrap();
     let text = std::fs::read_to_string(shipped(configuration)).unwrap();
     let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with("listener ")).collect();
     assert_eq!(lines.len() + 1, text.lines().count(), "one listener");
     let text = lines.join("\n").replace("/etc/mosquitto/evenhand", "FOLDER");
     Mosquitto::start_included(folder, &format!("{text}\n"), encrypted)
+}
+
+/// Access rules by the shipped script: of a federation's coordinator, and of its nodes.
+fn permit<'a>(folder: &Path, federation: &FederationId, nodes: impl IntoIterator<Item = &'a str>) {
+    let user = |arguments: &[&str]| {
+        run(Command::new(shipped("user")).args(arguments).env("ACL", folder.join("acl")));
+    };
+    user(&["coordinator", federation.as_str()]);
+    nodes.into_iter().for_each(|node| user(&["node", federation.as_str(), node]));
 }
 
 /// Every round is complete: every node that was asked answered, and nothing was refused.
@@ -110,7 +118,7 @@ async fn run_with_an_intruder(
     intruder_options: LinkOptions,
 ) {
     let name = &fleet.rules.federation.name;
-    nobody_is_thrown_out(&connection, &intruder_options).await;
+    nobody_is_thrown_out(name, &connection, &intruder_options).await;
     let options = LinkOptions { subscriptions: vec!["#".into()], ..intruder_options };
     let (publisher, events) = connected(options).await;
     let listening = tokio::spawn(received(events));
@@ -125,13 +133,16 @@ async fn run_with_an_intruder(
 
 /// With the coordinator's client id, and then one of its own, somebody else connects: the coordinator receives both, over
 /// the connection it had.
-async fn nobody_is_thrown_out(connection: &ConnectionOptions, options: &LinkOptions) {
-    let federation = FederationId::new("quiet").unwrap();
-    let status = topic::node(&federation, &NodeId::new(INTRUDER).unwrap(), Channel::Status);
+async fn nobody_is_thrown_out(
+    federation: &FederationId,
+    connection: &ConnectionOptions,
+    options: &LinkOptions,
+) {
+    let status = topic::node(federation, &NodeId::new(INTRUDER).unwrap(), Channel::Status);
     let mut own = LinkOptions::new(connection.broker.clone(), options.client_id.clone());
     own.tls = connection.tls.clone();
     own.persistent = false;
-    own.subscriptions = vec![topic::every_node(&federation, Channel::Status)];
+    own.subscriptions = vec![topic::every_node(federation, Channel::Status)];
     let (coordinator, mut events) = Link::connect(own).unwrap();
     events.first_connection(CONNECT_TIMEOUT).await.unwrap();
     assert!(matches!(events.next().await, Some(LinkEvent::Connected { .. })));
@@ -202,6 +213,8 @@ async fn mosquitto_with_passwords_keeps_nodes_to_their_own_topics() {
             .args([user, &format!("{user}'s password")]));
         std::fs::write(folder.path().join(user), format!("{user}'s password")).unwrap();
     }
+    let members = fleet.nodes.iter().map(|house| house.id.as_str());
+    permit(folder.path(), &fleet.rules.federation.name, members.chain([INTRUDER]));
     let broker = start("evenhand-plain.conf", folder, false);
     let login = |user: &str| broker.broker().with_credentials(user, format!("{user}'s password"));
     let mut configs = houses::configs(&fleet, &broker.url());
@@ -217,6 +230,66 @@ async fn mosquitto_with_passwords_keeps_nodes_to_their_own_topics() {
     for stranger in [broker.broker(), broker.broker().with_credentials(COORDINATOR, "guess")] {
         let (_publisher, mut events) = Link::connect(LinkOptions::new(stranger, "stranger")).unwrap();
         assert!(events.first_connection(Duration::from_secs(2)).await.is_err());
+    }
+}
+
+/// The user of one federation, with papers that the broker knows, tries the topics of another.
+#[tokio::test(flavor = "multi_thread")]
+async fn users_of_one_federation_are_strangers_to_another_on_the_same_mosquitto() {
+    let [town, city] = ["town", "city"].map(|name| FederationId::new(name).unwrap());
+    let folder = tempfile::tempdir().unwrap();
+    let passwords = folder.path().join("passwords");
+    std::fs::write(&passwords, "").unwrap();
+    let users = [COORDINATOR, "city.coordinator", "spy", "meter"];
+    for user in users {
+        run(Command::new("mosquitto_passwd").arg("-b").arg(&passwords).args([user, user]));
+    }
+    permit(folder.path(), &town, ["spy"]);
+    for arguments in [&["coordinator", "city", "city.coordinator"][..], &["node", "city", "meter"]] {
+        run(Command::new(shipped("user")).args(arguments).env("ACL", folder.path().join("acl")));
+    }
+    let twice = Command::new(shipped("user"))
+        .args(["node", "city", "spy"])
+        .env("ACL", folder.path().join("acl"))
+        .output();
+    assert_eq!(twice.unwrap().status.code(), Some(64), "a user belongs to one federation");
+    let broker = start("evenhand-plain.conf", folder, false);
+    let options = |user: &str, subscriptions: Vec<String>| LinkOptions {
+        subscriptions,
+        ..LinkOptions::new(broker.broker().with_credentials(user, user), user)
+    };
+    let spy = NodeId::new("spy").unwrap();
+    let of_spy = |federation| topic::node(federation, &spy, Channel::Task);
+    let listening = vec!["#".into(), of_spy(&city), topic::manifest(&city), topic::manifest(&town)];
+    let (spying, mut overheard) = connected(options("spy", listening)).await;
+    let statuses = vec![topic::every_node(&city, Channel::Status)];
+    let (city_coordinator, mut births) = connected(options("city.coordinator", statuses)).await;
+    for events in [&mut overheard, &mut births] {
+        assert!(matches!(events.next().await, Some(LinkEvent::Connected { .. })));
+    }
+    // It is not heard: the coordinator receives what the federation's own node says afterwards.
+    let status = |session| Message::Status(Status { session, life: Life::Dead });
+    spying.publish(&topic::node(&city, &spy, Channel::Status), &status(1), false).await.unwrap();
+    let meter = NodeId::new("meter").unwrap();
+    spying.publish(&topic::node(&city, &meter, Channel::Status), &status(2), false).await.unwrap();
+    let (metering, _events) = connected(options("meter", Vec::new())).await;
+    metering.publish(&topic::node(&city, &meter, Channel::Status), &status(3), false).await.unwrap();
+    match births.next().await {
+        Some(LinkEvent::Message { message, .. }) => assert_eq!(message, status(3)),
+        other => panic!("{other:?}"),
+    }
+    // And it hears nothing, not even what is said to a node of its name: only its own federation.
+    let order = Message::Answer(Answer::NeedWeights { round: 1 });
+    for topic in [of_spy(&city), topic::manifest(&city)] {
+        city_coordinator.publish(&topic, &order, false).await.unwrap();
+    }
+    let (town_coordinator, _events) = connected(options(COORDINATOR, Vec::new())).await;
+    town_coordinator.publish(&topic::manifest(&town), &order, false).await.unwrap();
+    match overheard.next().await {
+        Some(LinkEvent::Message { topic, .. } | LinkEvent::Malformed { topic, .. }) => {
+            assert_eq!(topic, topic::manifest(&town));
+        }
+        other => panic!("{other:?}"),
     }
 }
 
@@ -246,7 +319,9 @@ async fn mosquitto_with_client_certificates_keeps_nodes_to_their_own_topics() {
     let names = fleet.nodes.iter().map(|house| house.id.as_str()).chain([COORDINATOR, INTRUDER]);
     let names: Vec<&str> = names.collect();
     certificates(folder.path(), &names);
-    let broker = start("evenhand.conf", folder, true);
+    let members = names.iter().copied().filter(|name| *name != COORDINATOR);
+    permit(folder.path(), &fleet.rules.federation.name, members);
+    let mut broker = start("evenhand.conf", folder, true);
     let papers = broker.folder().to_owned();
     let mut configs = houses::configs(&fleet, &broker.url());
     for config in &mut configs {
@@ -273,6 +348,16 @@ async fn mosquitto_with_client_certificates_keeps_nodes_to_their_own_topics() {
         options.tls = Some(strange);
         let (_publisher, mut events) = Link::connect(options).unwrap();
         assert!(events.first_connection(Duration::from_secs(2)).await.is_err());
+    }
+    let revoked = &fleet.nodes[0].id;
+    run(Command::new(shipped("certificate")).args(["revoke", revoked.as_str()]).env("FOLDER", &papers));
+    broker.stop();
+    broker.restart();
+    for (name, admitted) in [(revoked.as_str(), false), (fleet.nodes[1].id.as_str(), true)] {
+        let mut options = LinkOptions::new(broker.broker(), name);
+        options.tls = show(name);
+        let (_publisher, mut events) = Link::connect(options).unwrap();
+        assert_eq!(events.first_connection(Duration::from_secs(2)).await.is_ok(), admitted, "{name}");
     }
     let plain = Broker::parse(&broker.url().replace("mqtts:", "mqtt:")).unwrap();
     let (_publisher, mut events) = Link::connect(LinkOptions::new(plain, "stranger")).unwrap();

@@ -2,7 +2,7 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use evenhand_coordinator::dashboard::DashboardOptions;
 use evenhand_federation::Command;
@@ -18,6 +18,7 @@ async fn only_the_token_commands_and_only_known_names_are_answered() {
     let (closed, _) = served(synthetic::view(3, 5, 5), DashboardOptions { token: None, ..options() }).await;
     let (address, read_only) = (dashboard.address(), closed.address());
     spawn_blocking(move || {
+        let begin = Instant::now();
         for wrong in [None, Some(""), Some("guess"), Some("correct horse battery stapl"), Some("Bearer")] {
             let answer = command(address, "pause", wrong, "");
             assert_eq!(
@@ -26,12 +27,26 @@ async fn only_the_token_commands_and_only_known_names_are_answered() {
                 "{wrong:?}"
             );
         }
+        assert!(begin.elapsed() >= 3 * Duration::from_millis(50), "a guess takes its time");
         assert_eq!(command(read_only, "pause", Some(TOKEN), "").status, 403);
         assert_eq!(command(address, "resume", Some(TOKEN), "").status, 202);
         for (host, status) in
             [("evil.example", 421), ("localhost:99", 200), ("127.0.0.1", 200), ("[::1]:1", 200)]
         {
             assert_eq!(request(address, "GET", "/", &[("Host", host)], "").status, status, "{host}");
+        }
+        let sent = |request: &str| {
+            let answer = http::raw(address, format!("{request}Connection: close\r\n\r\n").as_bytes());
+            String::from_utf8_lossy(&answer[..answer.len().min(12)]).into_owned()
+        };
+        for (request, status) in [
+            (format!("GET / HTTP/1.1\r\nHost: {address}\r\nHost: evil.example\r\n"), 400),
+            (format!("GET / HTTP/1.1\r\nHost: evil.example\r\nHost: {address}\r\n"), 400),
+            (format!("GET http://evil.example/ HTTP/1.1\r\nHost: {address}\r\n"), 400),
+            ("GET http://evil.example/ HTTP/1.1\r\nHost: evil.example\r\n".into(), 421),
+            (format!("GET http://{address}/ HTTP/1.1\r\nHost: {address}\r\n"), 200),
+        ] {
+            assert_eq!(sent(&request), format!("HTTP/1.1 {status}"), "{request}");
         }
         for path in ["/", "/app.js", "/api/v1/nodes", "/metrics", "/nothing"] {
             let answer = get(address, path);
@@ -112,6 +127,29 @@ async fn a_request_that_does_not_end_is_dropped_though_it_goes_on() {
         };
         assert_eq!(received, 0, "{}", String::from_utf8_lossy(&answer));
         assert_eq!(get(address, "/healthz").status, 200);
+    })
+    .await
+    .unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn unfinished_requests_keep_nobody_out() {
+    let limits =
+        DashboardOptions { connections_max: 20, idle_timeout: Duration::from_secs(3600), ..options() };
+    let (dashboard, _) = served(synthetic::view(3, 5, 5), limits).await;
+    let address = dashboard.address();
+    spawn_blocking(move || {
+        let listener = Listener::open(address, "/api/v1/events");
+        assert_eq!(listener.status, 200);
+        let mut slow = Vec::new();
+        for _ in 0..100 {
+            let mut request = TcpStream::connect(address).unwrap();
+            request.write_all(format!("GET / HTTP/1.1\r\nHost: {address}\r\n").as_bytes()).unwrap();
+            slow.push(request);
+        }
+        assert_eq!(get(address, "/healthz").status, 200);
+        let text = get(address, "/metrics").text().to_owned();
+        assert!(text.contains("evenhand_coordinator_dashboard_subscribers 1\n"), "who listens, stays");
     })
     .await
     .unwrap();

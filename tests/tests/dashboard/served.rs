@@ -20,6 +20,7 @@ pub(crate) fn options() -> DashboardOptions {
     let mut options = DashboardOptions::new(SocketAddr::from(([127, 0, 0, 1], 0)));
     options.token = Some(OperatorToken::read(&file).unwrap());
     options.pace = Duration::ZERO;
+    options.refusal_delay = Duration::from_millis(50);
     options
 }
 

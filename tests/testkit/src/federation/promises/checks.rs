@@ -1,4 +1,4 @@
-//! What an observer checks after every input, and at the end.
+//! Checks of an observer after every input, and at the end.
 
 use std::collections::BTreeSet;
 
