@@ -2,8 +2,8 @@
 
 use super::{assert_close, close};
 use evenhand_fairness::{
-    FairnessError, expected_staleness, mean_staleness, sampling_probabilities, selection_probability,
-    temperature_for_band, temperature_for_worst_staleness,
+    FairnessError, expected_staleness, inclusion_probabilities, mean_staleness, sampling_probabilities,
+    selection_probability, temperature_for_band, temperature_for_worst_staleness, temperature_for_worst_wait,
 };
 use proptest::prelude::*;
 
@@ -159,6 +159,29 @@ fn a_band_of_equal_standings_holds_at_all_temperatures_or_none() {
     let found = temperature_for_band(&[0.2; 5], 2, (0.9 * product, 1.1 * product)).unwrap();
     assert_eq!((found.low, found.high), (0.0, f64::INFINITY));
     assert!(temperature_for_band(&[0.2; 5], 2, (1.1 * product, 1.2 * product)).is_err());
+}
+
+/// Three times the wait under equal odds, whatever N and however standings lie.
+#[test]
+fn the_promised_wait_is_kept_by_three_nodes_and_by_ten_thousand() {
+    type Shape = fn(f64) -> f64;
+    let shapes: [(&str, Shape); 3] = [
+        ("even", |share| share),
+        ("one far below", |share| f64::from(share > 0.0)),
+        ("close", |share| 1e-9 * share),
+    ];
+    for (nodes, k) in [(3, 1), (4, 1), (12, 4), (100, 40), (1_000, 4), (10_000, 400)] {
+        for (shape, standing) in shapes {
+            let standings: Vec<f64> =
+                (0..nodes).map(|node| standing(f64::from(node) / f64::from(nodes))).collect();
+            let promised = 3.0 * f64::from(nodes) / k as f64;
+            let temperature = temperature_for_worst_wait(&standings, k, promised).unwrap();
+            let odds = inclusion_probabilities(&sampling_probabilities(&standings, temperature), k);
+            let longest = odds.iter().map(|odds| 1.0 / odds).fold(0.0, f64::max);
+            assert!(close(longest, promised, 1e-6), "{shape}, N = {nodes}, k = {k}: {longest} of {promised}");
+            assert!(close(odds.iter().sum(), k as f64, 1e-6), "{shape}, N = {nodes}: k are drawn");
+        }
+    }
 }
 
 #[test]
