@@ -72,7 +72,8 @@
 //!             }
 //!             NodeEffect::Journal(entry) => journal.push(entry),
 //!             NodeEffect::Forecast(forecast) => println!("{:.3}", forecast.value),
-//!             NodeEffect::Read { .. } | NodeEffect::Persist => {}
+//!             // Trainings end before the next input: there is none to cancel.
+//!             NodeEffect::CancelTraining(_) | NodeEffect::Read { .. } | NodeEffect::Persist => {}
 //!         }
 //!     }
 //! }
