@@ -10,9 +10,12 @@ mod model;
 mod state;
 
 use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use evenhand_fairness::ContributionConfig;
+use evenhand_link::CertificateFacts;
 use evenhand_program::config::{self, document};
+use evenhand_program::log::LogConfig;
 use evenhand_protocol::identity::NodeId;
 use serde::{Deserialize, Serialize};
 
@@ -67,6 +70,7 @@ sections! {
     broker: BrokerConfig = BrokerConfig::SOURCE,
     dashboard: DashboardConfig = DashboardConfig::SOURCE,
     state: StateConfig = StateConfig::SOURCE,
+    log: LogConfig = LogConfig::SOURCE,
 }
 
 impl CoordinatorConfig {
@@ -89,7 +93,7 @@ impl CoordinatorConfig {
         self.rules()?;
         self.contribution.device.driver_name().map_err(CoordinatorConfigError::Device)?;
         self.broker()?;
-        self.initial_model()?;
+        self.model.check_loss(&self.initial_model()?, self.training.loss)?;
         self.dashboard()?;
         Ok(())
     }
@@ -117,11 +121,22 @@ impl CoordinatorConfig {
         self.broker.choice(&self.federation.name)
     }
 
-    /// Sentences about what works and is not safe: secrets that others can read, guess or listen to.
+    /// Sentences about what works and is not safe, or not for long: secrets that others can read, guess or listen to,
+    /// certificates that end.
     pub fn concerns(&self) -> Vec<String> {
         let mut concerns = self.broker.concerns();
         concerns.extend(self.dashboard.concerns());
         concerns
+    }
+
+    /// Sentences about certificates that have ended or are about to.
+    pub fn expiry_concerns(&self) -> Vec<String> {
+        self.broker.expiry_concerns()
+    }
+
+    /// The certificates of the coordinator, by the name of their use.
+    pub fn certificates(&self) -> Vec<(&'static str, CertificateFacts)> {
+        self.broker.certificates().into_iter().map(|(name, _, facts)| (name, facts)).collect()
     }
 
     /// A node's password on the embedded broker.
@@ -133,6 +148,12 @@ impl CoordinatorConfig {
     pub fn dashboard(&self) -> Result<Option<DashboardOptions>, CoordinatorConfigError> {
         self.dashboard.options()
     }
+}
+
+/// Milliseconds since 1970.
+fn unix_ms() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]

@@ -15,14 +15,15 @@ use evenhand_protocol::envelope;
 use evenhand_protocol::limits::MessageLimits;
 use evenhand_protocol::message::{Answer, Message, MissingChunks, Order};
 use rumqttc::{
-    AsyncClient, ConnectReturnCode, ConnectionError, Event, EventLoop, Packet, Publish, QoS, Request,
-    StateError, SubAck, Subscribe, SubscribeFilter, SubscribeReasonCode,
+    AsyncClient, ConnectionError, Event, EventLoop, Packet, Publish, QoS, Request, SubAck, Subscribe,
+    SubscribeFilter, SubscribeReasonCode,
 };
 use tokio::sync::mpsc::{self, UnboundedSender};
 use tokio::sync::{Mutex as AsyncMutex, Semaphore};
 use tokio::time;
 
 use crate::backoff::{self, Backoff};
+use crate::cause::{Attempt, Peer};
 use crate::endpoints::{Endpoints, PACKET_OVERHEAD_BYTES};
 use crate::events::{Events, LinkEvent, MessageError};
 use crate::options::LinkOptions;
@@ -75,6 +76,7 @@ pub(crate) fn start(options: LinkOptions) -> Result<(Publisher, Events), LinkErr
         unsent: VecDeque::new(),
         session_present: false,
         connected_at: None,
+        short_lived: 0,
     };
     let publisher = driver.publisher.clone();
     let task = tokio::spawn(driver.run()).abort_handle();
@@ -97,6 +99,8 @@ struct Driver {
     unsent: VecDeque<Request>,
     session_present: bool,
     connected_at: Option<Instant>,
+    /// Connections in a row that broke soon after they were made.
+    short_lived: u32,
 }
 
 /// The next step of the driver.
@@ -116,8 +120,8 @@ impl Driver {
                     self.apply_backpressure();
                     next
                 }
-                Ok(Err(error)) => DriverStep::Reconnect(describe(&error)),
-                Err(_) => DriverStep::Reconnect("the connection is dead".to_owned()),
+                Ok(Err(error)) => DriverStep::Reconnect(self.describe(&error)),
+                Err(_) => DriverStep::Reconnect(self.peer().sentence("the connection is dead")),
             };
             match next {
                 DriverStep::Poll => {}
@@ -175,9 +179,10 @@ impl Driver {
     fn subscribed(&mut self, ack: &SubAck) -> DriverStep {
         let mut codes = self.subscriptions.iter().zip(&ack.return_codes);
         match codes.find(|(_, code)| **code == SubscribeReasonCode::Failure) {
-            Some((filter, _)) => DriverStep::Reconnect(format!(
-                "the broker refuses the subscription to {filter}; check its access rules"
-            )),
+            Some((filter, _)) => DriverStep::Reconnect(self.peer().sentence(&format!(
+                "the broker refuses the subscription to {filter}; check its access rules, and that this program's name and \
+                 federation are those in them"
+            ))),
             None => {
                 self.report_connected();
                 DriverStep::Poll
@@ -189,6 +194,19 @@ impl Driver {
         self.connected_at = Some(Instant::now());
         self.state().connected.store(true, Ordering::Relaxed);
         self.deliver(LinkEvent::Connected { session_present: self.session_present }, 0);
+    }
+
+    fn peer(&self) -> Peer {
+        Peer::of(&self.event_loop.mqtt_options)
+    }
+
+    /// The sentence for an error; counts connections that break soon after they were made.
+    fn describe(&mut self, error: &ConnectionError) -> String {
+        if self.connected_at.is_some_and(|since| since.elapsed() <= backoff::STABLE_AFTER) {
+            self.short_lived += 1;
+        }
+        let established = self.connected_at.is_some();
+        self.peer().describe(error, Attempt { established, short_lived: self.short_lived })
     }
 
     fn disconnected(&mut self, cause: String) {
@@ -204,6 +222,7 @@ impl Driver {
         // A connection that breaks at once, again and again, is no success.
         if self.connected_at.take().is_some_and(|since| since.elapsed() > backoff::STABLE_AFTER) {
             self.backoff.reset();
+            self.short_lived = 0;
         }
 
         let mut packets = mem::take(&mut self.event_loop.pending);
@@ -323,28 +342,4 @@ async fn request_missing(publisher: Publisher, resend_after: Duration) {
 
 fn has_packet_id(request: &Request) -> bool {
     matches!(request, Request::Publish(packet) if packet.pkid != 0)
-}
-
-/// rumqttc's errors as sentences for operators.
-fn describe(error: &ConnectionError) -> String {
-    match error {
-        ConnectionError::Io(error) => error.to_string(),
-        ConnectionError::NetworkTimeout | ConnectionError::FlushTimeout => "no answer in time".to_owned(),
-        ConnectionError::MqttState(StateError::ConnectionAborted) => {
-            "the broker closed the connection".to_owned()
-        }
-        ConnectionError::MqttState(
-            StateError::Io(error) | StateError::Deserialization(rumqttc::mqttbytes::Error::Io(error)),
-        ) => error.to_string(),
-        ConnectionError::MqttState(StateError::AwaitPingResp) => {
-            "the broker does not answer pings".to_owned()
-        }
-        ConnectionError::ConnectionRefused(ConnectReturnCode::BadUserNamePassword) => {
-            "the broker refuses the user name or password".to_owned()
-        }
-        ConnectionError::ConnectionRefused(ConnectReturnCode::NotAuthorized) => {
-            "the broker does not authorise this client".to_owned()
-        }
-        other => other.to_string(),
-    }
 }

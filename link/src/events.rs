@@ -21,7 +21,7 @@ pub enum LinkEvent {
     },
     /// The connection was lost or refused; the link keeps reconnecting.
     Disconnected {
-        /// The reason, for people.
+        /// The address and the reason, for people; the same for the same fault.
         cause: String,
     },
     /// A message arrived.
@@ -115,7 +115,12 @@ impl Events {
         };
         match time::timeout(timeout, connected).await {
             Ok(connected) => connected,
-            Err(_) => Err(LinkError::Unreachable { broker: self.broker.to_string(), cause }),
+            Err(_) => {
+                let broker = self.broker.to_string();
+                // Of one broker the sentence has the address once.
+                let cause = cause.strip_prefix(&format!("{broker}: ")).map(str::to_owned).unwrap_or(cause);
+                Err(LinkError::Unreachable { broker, cause })
+            }
         }
     }
 }

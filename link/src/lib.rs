@@ -40,6 +40,8 @@
 mod background;
 mod backoff;
 mod broker;
+mod cause;
+mod certificate;
 mod driver;
 mod endpoints;
 mod error;
@@ -54,6 +56,7 @@ mod tls;
 
 pub use background::{BackgroundPublisher, MessageQueue};
 pub use broker::{Broker, BrokerError};
+pub use certificate::{CertificateFacts, EXPIRY_WARNING_DAYS};
 pub use endpoints::rumqttc_options;
 pub use error::LinkError;
 pub use events::{Events, LinkEvent, MessageError};

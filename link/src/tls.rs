@@ -96,7 +96,7 @@ fn system_roots() -> Result<RootCertStore, TlsError> {
     if roots.is_empty() { Err(TlsError::NoSystemRoots) } else { Ok(roots) }
 }
 
-fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+pub(crate) fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let file = |cause| TlsError::File { path: path.to_owned(), cause };
     let certificates: Vec<_> =
         CertificateDer::pem_file_iter(path).map_err(file)?.collect::<Result<_, _>>().map_err(file)?;

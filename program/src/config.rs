@@ -36,7 +36,7 @@ pub struct TomlError {
 /// ```
 pub fn parse<T: DeserializeOwned>(text: &str) -> Result<T, TomlError> {
     let parser = toml::Deserializer::parse(text)
-        .map_err(|error| TomlError { message: message(&error), hint: None })?;
+        .map_err(|error| TomlError { message: message(&error), hint: repetition(text, &error) })?;
     serde_path_to_error::deserialize(parser).map_err(|error| TomlError {
         message: message(error.inner()),
         hint: hint(error.path(), error.inner()),
@@ -54,6 +54,21 @@ pub fn uncommented(default: &str) -> String {
 
 fn message(error: &toml::de::Error) -> String {
     error.to_string().trim_end().to_owned()
+}
+
+/// What to do about a section or key that is there twice.
+fn repetition(text: &str, error: &toml::de::Error) -> Option<String> {
+    if error.message() != "duplicate key" {
+        return None;
+    }
+    let name = text.get(error.span()?)?.trim();
+    let line = text[..error.span()?.start].rsplit('\n').next().unwrap_or_default();
+    Some(match line.trim_start().starts_with('[') {
+        true => format!(
+            "the file has the section [{name}] twice; keep one, or put a # before every line of the other"
+        ),
+        false => format!("`{name}` is there twice; keep one"),
+    })
 }
 
 /// From serde's sentence: unknown field `a`, expected one of `b`, `c`.
@@ -138,6 +153,14 @@ mod tests {
     fn unknown_values_are_named_with_their_key() {
         let text = error("[broker]\nurl = \"x\"\naccess = \"opne\"\n");
         assert!(text.ends_with("\nunknown value `opne` of broker.access; did you mean `open`?"), "{text}");
+    }
+
+    #[test]
+    fn what_is_there_twice_is_named_with_the_remedy() {
+        let section = error("[broker]\nurl = \"x\"\n\n[broker]\nurl = \"y\"\n");
+        assert!(section.ends_with("\nthe file has the section [broker] twice; keep one, or put a # before every line of the other"), "{section}");
+        let key = error("[broker]\nurl = \"x\"\nurl = \"y\"\n");
+        assert!(key.ends_with("\n`url` is there twice; keep one"), "{key}");
     }
 
     #[test]

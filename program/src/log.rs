@@ -9,7 +9,7 @@ use tracing_subscriber::fmt;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
-/// The `[log]` section of a configuration file.
+/// Log lines on stderr; the variable RUST_LOG takes precedence over the level.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LogConfig {
@@ -17,6 +17,11 @@ pub struct LogConfig {
     pub level: LogLevel,
     /// The form of a line.
     pub format: LogFormat,
+}
+
+impl LogConfig {
+    /// This file, for default files that are assembled from the sections' types.
+    pub const SOURCE: &str = include_str!("log.rs");
 }
 
 impl Default for LogConfig {

@@ -110,7 +110,7 @@ impl Site {
         while !self.status().as_ref().is_some_and(&holds) {
             let ended = self.running.iter_mut().any(|child| child.try_wait().unwrap().is_some());
             let (ours, theirs) = (self.log("coordinator"), self.log(name));
-            assert!(!ended && !theirs.contains("disconnected from broker"), "{ours}{theirs}");
+            assert!(!ended && !theirs.contains("no connection to the broker"), "{ours}{theirs}");
             thread::sleep(Duration::from_millis(50));
         }
     }

@@ -41,13 +41,26 @@ pub(crate) async fn accept_client(
         Ok((_, session_present)) => ConnAck::new(ConnectReturnCode::Success, *session_present),
         Err(code) => ConnAck::new(*code, false),
     };
-    if let Err(ConnectReturnCode::BadUserNamePassword) = &accepted {
-        refuse_login(context, peer, &user).await;
+    match &accepted {
+        Err(ConnectReturnCode::BadUserNamePassword) => refuse_login(context, peer, &user).await,
+        Err(ConnectReturnCode::NotAuthorized) => log_foreign_topic(context, peer, &user),
+        _ => {}
     }
     let mut bytes = BytesMut::new();
     answer.write(&mut bytes)?;
     output.write_all(&bytes).await?;
     accepted.map(|(client, _)| client).map_err(CloseReason::Refused)
+}
+
+/// Logs a client whose will is for a topic that it may not use: one of another federation, or under another name.
+fn log_foreign_topic(context: &ClientContext, peer: SocketAddr, user: &str) {
+    if let Some(left_out) = lock(&context.refused).permit(Instant::now()) {
+        let user = NodeId::new(user).map_or_else(|_| "no name".to_owned(), |name| name.to_string());
+        tracing::warn!(
+            %peer, user, left_out,
+            "embedded broker: client refused, it uses topics of another federation or name; are node.federation and node.id right?"
+        );
+    }
 }
 
 /// Counts and logs a login that is refused, and lets a guess take its time.

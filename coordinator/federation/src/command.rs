@@ -1,6 +1,7 @@
 //! Commands of the operator.
 
 use evenhand_protocol::identity::NodeId;
+use evenhand_protocol::message::Refusal;
 
 use crate::Federation;
 use crate::effect::EffectBuffer;
@@ -77,17 +78,23 @@ impl Federation {
             Command::Pause => self.paused = true,
             Command::Resume => self.paused = false,
             Command::Finish => self.phase = FederationPhase::Finished(Finished::default()),
-            Command::Remove(node) => self.remove(&node),
+            Command::Remove(node) => self.remove(&node, out),
         }
         out.state_changed();
     }
 
-    fn remove(&mut self, node: &NodeId) {
+    /// Its owner is told: without an answer the node would wait for rounds that never ask it.
+    fn remove(&mut self, node: &NodeId, out: &mut EffectBuffer) {
         match self.roster.find(node) {
             RosterEntry::Member(index) => {
-                self.roster.member_mut(index).removed.get_or_insert(self.round);
+                let member = self.roster.member_mut(index);
+                member.removed.get_or_insert(self.round);
+                let online = member.is_online();
                 if let Some(round) = self.phase.round_mut() {
                     round.leave(index, Absence::Disconnected);
+                }
+                if online {
+                    self.refuse(node.clone(), Some(index), self.attempt, Refusal::Unknown, out);
                 }
             }
             RosterEntry::Pending(_) => self.roster.drop_pending(node),

@@ -5,11 +5,11 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use evenhand_link::{Broker, Tls, TlsFiles};
+use evenhand_link::{Broker, CertificateFacts, Tls, TlsFiles};
 use evenhand_protocol::identity::{FederationId, NodeId};
 use serde::{Deserialize, Serialize};
 
-use super::CoordinatorConfigError;
+use super::{CoordinatorConfigError, unix_ms};
 use evenhand_broker::{Access, COORDINATOR, ListenerTls, Secret};
 use evenhand_program::secret_file;
 
@@ -80,6 +80,12 @@ impl Default for BrokerConfig {
     }
 }
 
+/// The largest payload of a packet of MQTT, with room for its topic.
+const PAYLOAD_BYTES_MAX: usize = (256 << 20) - (1 << 16);
+
+/// Large brokers drop connections with packets beyond this.
+const PAYLOAD_BYTES_USUAL: usize = 1 << 20;
+
 /// The URL of the embedded broker.
 const EMBEDDED: &str = "embedded";
 
@@ -123,6 +129,9 @@ impl BrokerConfig {
         if self.payload_bytes_max < 1024 {
             return Err(CoordinatorConfigError::Payload(self.payload_bytes_max));
         }
+        if self.payload_bytes_max > PAYLOAD_BYTES_MAX {
+            return Err(CoordinatorConfigError::PayloadTooLong(self.payload_bytes_max));
+        }
         if self.url == EMBEDDED {
             if self.password_file.is_some() {
                 return Err(CoordinatorConfigError::UnusedPassword);
@@ -150,7 +159,24 @@ impl BrokerConfig {
         }
     }
 
-    /// Sentences about secrets that others can read, guess or listen to.
+    /// The certificates of the coordinator as a client and as a broker, as far as they can be understood: name, key of the
+    /// configuration, facts.
+    pub(super) fn certificates(&self) -> Vec<(&'static str, &'static str, CertificateFacts)> {
+        let files = [
+            ("client", "broker.certificate_file", &self.certificate_file),
+            ("broker", "broker.listen_certificate_file", &self.listen_certificate_file),
+        ];
+        let facts = |path: &PathBuf| CertificateFacts::read(path).ok()?;
+        files.into_iter().filter_map(|(name, key, path)| Some((name, key, facts(path.as_ref()?)?))).collect()
+    }
+
+    /// Sentences about certificates that end.
+    pub(super) fn expiry_concerns(&self) -> Vec<String> {
+        let expiry = |(_, key, facts): (_, _, CertificateFacts)| facts.expiry(key, unix_ms());
+        self.certificates().into_iter().filter_map(expiry).collect()
+    }
+
+    /// Sentences about secrets that others can read, guess or listen to, certificates that end, and packets that are refused.
     pub(super) fn concerns(&self) -> Vec<String> {
         let mut concerns = Vec::new();
         let secrets = [("secret_file", &self.secret_file), ("password_file", &self.password_file)];
@@ -162,6 +188,13 @@ impl BrokerConfig {
             concerns
                 .extend(path.as_ref().and_then(|path| secret_file::exposure(&format!("broker.{key}"), path)));
         }
+        if self.payload_bytes_max > PAYLOAD_BYTES_USUAL {
+            concerns.push(format!(
+                "broker.payload_bytes_max = {}: brokers drop connections with packets of more than 1 MiB, some of 128 KiB",
+                self.payload_bytes_max
+            ));
+        }
+        concerns.extend(self.expiry_concerns());
         if self.url == EMBEDDED {
             if !self.listen.ip().to_canonical().is_loopback() && self.listen_certificate_file.is_none() {
                 concerns.push(format!(

@@ -90,6 +90,25 @@ pub enum CoordinatorConfigError {
     /// The payload limit is too small for any message.
     #[error("broker.payload_bytes_max = {0} must be at least 1024")]
     Payload(usize),
+    /// No packet holds so much.
+    #[error(
+        "broker.payload_bytes_max = {0} is more than a packet of MQTT can hold (256 MiB), and brokers refuse far less; leave the \
+         default"
+    )]
+    PayloadTooLong(usize),
+    /// The model was made for another loss.
+    #[error(
+        "training.loss = \"{configured}\" does not fit the model {model}, whose metadata name \"{known}\"; set \
+         training.loss = \"{known}\""
+    )]
+    LossMismatch {
+        /// As written.
+        model: String,
+        /// The configured loss.
+        configured: &'static str,
+        /// The model's.
+        known: String,
+    },
     /// Neither a file nor a known name.
     #[error(
         "model.onnx = \"{name}\" is neither a file nor one of the models that come with the program ({known})"

@@ -34,7 +34,7 @@ fn every_key_is_printed_with_an_explanation() {
         }
     }
     let sections = expected("unknown = 1");
-    assert_eq!(sections.len(), 11, "{sections:?}");
+    assert_eq!(sections.len(), 12, "{sections:?}");
     for section in sections {
         let keys = expected(&format!("[{section}]\nunknown = 1"));
         assert!(!keys.is_empty(), "{section}");
@@ -59,7 +59,22 @@ fn unknown_keys_and_wrong_values_are_named() {
         Ok(config) => config.check().unwrap_err().to_string(),
         Err(error) => error.to_string(),
     };
-    assert!(error("[federation]\nround = 3").contains("unknown field `round`"));
+    assert!(error("[federation]\nround = 3").ends_with("in [federation]; did you mean `rounds`?"));
+    assert!(error("[trainnig]\nsamples_max = 3").ends_with("did you mean `training`?"));
+    assert!(error("[log]\nlevel = \"loud\"").contains("unknown variant `loud`"));
+    for (model, loss, fits) in [
+        ("mnist-cnn", "mse", "nll"),
+        ("electricity-rnn", "pinball", "mse"),
+        ("load-quantiles", "huber", "pinball"),
+        ("mnist-cnn", "cross-entropy", "nll"),
+    ] {
+        let said = error(&format!("[model]\nonnx = \"{model}\"\n[training]\nloss = \"{loss}\""));
+        assert!(said.ends_with(&format!("set training.loss = \"{fits}\"")), "{model}, {loss}: {said}");
+    }
+    for (bytes, remedy) in [(400_000_000_usize, "256 MiB"), (1000, "at least 1024")] {
+        let said = error(&format!("[broker]\npayload_bytes_max = {bytes}"));
+        assert!(said.starts_with("broker.payload_bytes_max") && said.contains(remedy), "{said}");
+    }
     assert!(error("[exploiting]\nk = 99").starts_with("k = 99 exceeds the 12 nodes"));
     assert!(error("[contribution]\nutility = \"accuracy\"").contains("unknown variant `accuracy`"));
     assert!(error("[training]\ncodec = \"zip\"").contains("unknown codec"));
@@ -73,4 +88,21 @@ fn unknown_keys_and_wrong_values_are_named() {
         error("[dashboard]\ntoken_file = \"none\"").starts_with("dashboard.token_file: cannot read none")
     );
     assert!(error("[model]\nonnx = \"nothing\"").contains("electricity-rnn"));
+}
+
+#[test]
+fn a_regression_may_have_either_loss_and_a_model_without_metadata_any() {
+    for loss in ["mse", "huber"] {
+        let text = format!("[model]\nonnx = \"electricity-rnn\"\n[training]\nloss = \"{loss}\"");
+        CoordinatorConfig::parse(&text).unwrap().check().unwrap();
+    }
+}
+
+#[test]
+fn packets_that_most_brokers_refuse_are_a_concern() {
+    let concerns = |bytes: usize| {
+        CoordinatorConfig::parse(&format!("[broker]\npayload_bytes_max = {bytes}")).unwrap().concerns()
+    };
+    assert_eq!(concerns(1 << 20), Vec::<String>::new());
+    assert!(concerns(100_000_000)[0].contains("payload_bytes_max = 100000000"));
 }

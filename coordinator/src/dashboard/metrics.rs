@@ -67,9 +67,15 @@ pub(super) fn text(view: &FederationView, subscribers: usize) -> String {
     for (refusal, count) in &overview.refusals {
         metrics.sample("refusals_total", &[("reason", &refusal.name())], count);
     }
-    metrics.family("payload_bytes_total", Counter, "Payload bytes of the coordinator's link.");
+    metrics.family("payload_bytes_total", Counter, "Payload bytes; up is from the nodes, down is to them.");
     metrics.sample("payload_bytes_total", &[("direction", &"up")], overview.traffic.bytes_up);
     metrics.sample("payload_bytes_total", &[("direction", &"down")], overview.traffic.bytes_down);
+    if !overview.certificates.is_empty() {
+        metrics.family("certificate_expiry_seconds", Gauge, "End of the coordinator's certificates.");
+        for (name, expires_ms) in &overview.certificates {
+            metrics.sample("certificate_expiry_seconds", &[("use", name)], *expires_ms as f64 / 1000.0);
+        }
+    }
     metrics.single(
         "round_seconds_total",
         Counter,

@@ -142,10 +142,11 @@ async fn health(State(app): State<App>) -> Response {
         let overview = view.overview();
         (overview.phase, overview.connected, overview.round, overview.failure.clone())
     });
-    // A failed federation needs its operator; a lost broker connection is restored by itself.
-    let (status, name) = match phase {
-        Phase::Failed => (StatusCode::SERVICE_UNAVAILABLE, "failed"),
-        _ => (StatusCode::OK, "ok"),
+    // A lost connection is restored by itself, but until then no round is held.
+    let (status, name) = match (phase, connected) {
+        (Phase::Failed, _) => (StatusCode::SERVICE_UNAVAILABLE, "failed"),
+        (Phase::Finished, _) | (_, true) => (StatusCode::OK, "ok"),
+        (_, false) => (StatusCode::SERVICE_UNAVAILABLE, "no broker"),
     };
     let body = json!({
         "status": name, "phase": phase.name(), "round": round, "connected": connected, "error": failure

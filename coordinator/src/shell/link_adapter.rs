@@ -1,18 +1,26 @@
 //! The adapter between link and federation: events to inputs, effects to messages.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use evenhand_link::{BackgroundPublisher, LinkEvent, Publisher};
+use evenhand_program::log_rate::LogRate;
 use evenhand_protocol::identity::{FederationId, NodeId};
-use evenhand_protocol::message::Message;
+use evenhand_protocol::message::{Life, Message, Status};
 use evenhand_protocol::topic::{self, Channel};
 
+use super::birth_watch::BirthWatch;
 use super::outbound_queue::OutboundQueue;
 use evenhand_federation::{Effect, Input};
 
 /// Retained messages that are cleared at most; a broker that does not permit it may close the link for each.
 const CLEARED_MAX: usize = 1000;
+
+/// Lines about connections in a minute.
+const LINK_LINES: u32 = 6;
+
+/// Different causes of one disconnection that are logged.
+const CAUSES_MAX: usize = 8;
 
 /// Sends the federation's messages in order, without making it wait, and converts link events to its inputs.
 pub(super) struct LinkAdapter {
@@ -22,12 +30,19 @@ pub(super) struct LinkAdapter {
     connected: bool,
     /// Topics whose retained message was cleared.
     cleared: BTreeSet<String>,
+    births: BirthWatch,
+    /// Log lines about the connection.
+    lines: LogRate,
+    /// The causes that were logged since the last connection.
+    causes: BTreeSet<String>,
 }
 
 impl LinkAdapter {
     pub(super) fn new(publisher: Publisher, federation: FederationId) -> Self {
         let queue = BackgroundPublisher::start(publisher.clone(), OutboundQueue::new(federation));
-        Self { queue, publisher, connected: false, cleared: BTreeSet::new() }
+        let lines = LogRate::default().with_lines(LINK_LINES);
+        let (cleared, causes) = (BTreeSet::new(), BTreeSet::new());
+        Self { queue, publisher, connected: false, cleared, births: BirthWatch::default(), lines, causes }
     }
 
     /// The federation's input for an event of the link.
@@ -35,13 +50,16 @@ impl LinkAdapter {
         match event {
             LinkEvent::Connected { .. } => {
                 self.connected = true;
-                tracing::info!("connected to broker");
+                self.causes.clear();
+                if let Some(left_out) = self.lines.permit(Instant::now()) {
+                    tracing::info!(left_out, "connected to broker");
+                }
                 Some(Input::LinkRestored)
             }
             LinkEvent::Disconnected { cause } => {
                 self.connected = false;
                 self.queue.update(OutboundQueue::clear);
-                tracing::warn!(cause, "disconnected from broker");
+                self.log_disconnection(cause);
                 None
             }
             LinkEvent::Message { topic, message, retained } => {
@@ -50,7 +68,10 @@ impl LinkAdapter {
                     (Channel::Status, Message::Status(status)) if retained => {
                         Input::RetainedStatus { node, status }
                     }
-                    (Channel::Status, Message::Status(status)) => Input::Status { node, status },
+                    (Channel::Status, Message::Status(status)) => {
+                        self.watch_births(&node, &status);
+                        Input::Status { node, status }
+                    }
                     (Channel::Update, Message::Answer(answer)) => Input::Answer { node, answer },
                     _ => Input::Malformed { node },
                 })
@@ -63,6 +84,25 @@ impl LinkAdapter {
                 }
                 Some(Input::Malformed { node })
             }
+        }
+    }
+
+    fn log_disconnection(&mut self, cause: String) {
+        if self.causes.len() >= CAUSES_MAX || self.causes.contains(&cause) {
+            return;
+        }
+        if let Some(left_out) = self.lines.permit(Instant::now()) {
+            tracing::warn!(left_out, "no connection to the broker, trying again: {cause}");
+        }
+        self.causes.insert(cause);
+    }
+
+    fn watch_births(&mut self, node: &NodeId, status: &Status) {
+        if matches!(status.life, Life::Born(_)) && self.births.born(node, Instant::now()) {
+            tracing::warn!(
+                "node {node} comes online again and again: its connection keeps breaking, or two programs use this name; give \
+                 each its own"
+            );
         }
     }
 

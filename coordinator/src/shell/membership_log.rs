@@ -33,14 +33,20 @@ impl MembershipLog {
             match self.online.get_mut(member.id()) {
                 None => {
                     if let Some(left_out) = self.lines.permit(Instant::now()) {
-                        tracing::info!(left_out, "node {} joined", member.id());
+                        let nodes = federation.members().iter().filter(|member| !member.is_removed()).count();
+                        tracing::info!(left_out, nodes, "node {} has joined", member.id());
                     }
                     self.online.insert(member.id().clone(), member.is_online());
                 }
                 Some(online) if *online != member.is_online() => {
                     *online = member.is_online();
                     if let Some(left_out) = self.lines.permit(Instant::now()) {
-                        let now = if *online { "online" } else { "offline" };
+                        let now = match (*online, member.is_removed()) {
+                            (true, false) => "is back",
+                            (false, false) => "has left, or its connection is lost",
+                            (true, true) => "was removed, and comes back in vain",
+                            (false, true) => "was removed, and has gone",
+                        };
                         tracing::info!(left_out, "node {} {now}", member.id());
                     }
                 }

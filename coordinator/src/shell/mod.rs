@@ -7,6 +7,7 @@
 //! Without a broker nothing is queued: when it is back, [`Input::LinkRestored`] makes the federation repeat what is under
 //! way.
 
+mod birth_watch;
 mod clock;
 mod error;
 mod handle;

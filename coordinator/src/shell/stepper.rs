@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use evenhand_program::log_rate::LogRate;
-use evenhand_protocol::message::Phase;
+use evenhand_protocol::message::{Phase, Refusal};
 use tokio::sync::mpsc;
 
 use super::clock::MonotonicClock;
@@ -80,6 +80,29 @@ fn log_refusal(effect: &Effect, rate: &mut LogRate) {
     if let Effect::Publish { node, payload: OrderPayload::Refused { round, refusal } } = effect
         && let Some(left_out) = rate.permit(Instant::now())
     {
-        tracing::warn!(round, left_out, "node {node}: message refused: {}", refusal.name());
+        tracing::warn!(round, left_out, "node {node} refused ({}): {}", refusal.name(), reason(*refusal));
+    }
+}
+
+/// What was wrong with a message, and the setting that decides.
+fn reason(refusal: Refusal) -> &'static str {
+    match refusal {
+        Refusal::Unknown => {
+            "it is not admitted: it was removed, its token is wrong (admission.token_sha256), it is not in admission.nodes, or \
+             there are federation.nodes_max already"
+        }
+        Refusal::NotDrawn => "it was not asked in this round",
+        Refusal::Late => {
+            "its answer came after the round; if that happens often, raise federation.round_deadline_ms"
+        }
+        Refusal::Repeated => "it had answered before",
+        Refusal::Dimension => "its vector is not as long as the model; is it of this version?",
+        Refusal::NotFinite => "its vector holds values that are no numbers",
+        Refusal::Norm => "its vector is longer than admission.norm_max",
+        Refusal::Samples => "it claims no samples, or more than training.samples_max",
+        Refusal::Malformed => "its message cannot be read; is it of this version?",
+        Refusal::Rate => {
+            "it sends more than admission.messages_max in a round; do two programs use this name?"
+        }
     }
 }

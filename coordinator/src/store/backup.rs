@@ -1,6 +1,7 @@
 //! Consistent copies of a store in use.
 
 use std::fs::OpenOptions;
+use std::io::ErrorKind;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
@@ -16,7 +17,11 @@ impl Store {
         let io = |source| StoreError::Io { path: to.to_owned(), source };
         create_folder(to).map_err(io)?;
         let mut new = OpenOptions::new();
-        let file = new.read(true).write(true).create_new(true).mode(0o600).open(to.join(FILE)).map_err(io)?;
+        let opened = new.read(true).write(true).create_new(true).mode(0o600).open(to.join(FILE));
+        let file = opened.map_err(|error| match error.kind() {
+            ErrorKind::AlreadyExists => StoreError::Occupied { folder: to.to_owned() },
+            _ => io(error),
+        })?;
         let target = Database::builder().create_file(file).map_err(redb::Error::from)?;
         catch_damage(|| {
             let from = self.database.begin_read()?;

@@ -24,6 +24,12 @@ pub enum StoreError {
         /// The folder.
         folder: PathBuf,
     },
+    /// A backup would replace another.
+    #[error("{} holds a federation already, and a backup replaces none; name a new folder, such as {}-2", folder.display(), folder.display())]
+    Occupied {
+        /// The folder.
+        folder: PathBuf,
+    },
     /// An operation of the file system failed.
     #[error("cannot use {path}: {source}")]
     Io {
@@ -61,6 +67,7 @@ impl StoreError {
             Self::InUse { .. } => Exit::Busy,
             Self::Rules(_) | Self::Restore(RestoreError::Onnx) => Exit::Config,
             Self::Absent { .. }
+            | Self::Occupied { .. }
             | Self::Io { .. }
             | Self::Disk(_)
             | Self::Format { .. }

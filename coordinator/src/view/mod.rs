@@ -99,6 +99,11 @@ impl FederationView {
         view
     }
 
+    /// The ends of the coordinator's certificates, by their use.
+    pub fn set_certificates(&mut self, certificates: impl IntoIterator<Item = (&'static str, i64)>) {
+        self.overview.certificates = certificates.into_iter().collect();
+    }
+
     /// Adds a closed round. Rounds come in order; one that was added before changes nothing.
     pub fn close(&mut self, record: &ClosedRound, seconds: f64, traffic: Traffic) {
         if self.last_closed().is_some_and(|last| record.round <= last) {
@@ -129,7 +134,7 @@ impl FederationView {
         overview.round = federation.round();
         overview.open = federation.open_round().map(|(asked, awaited)| OpenRoundView { asked, awaited });
         overview.nodes.present = federation.present();
-        overview.traffic = TrafficView { bytes_up: traffic.bytes_up, bytes_down: traffic.bytes_down };
+        overview.traffic = TrafficView { bytes_up: traffic.bytes_down, bytes_down: traffic.bytes_up };
         overview.draws.worst_wait = promised_wait(federation);
         let mut moved = false;
         for (node, member) in self.nodes.iter_mut().zip(federation.members()) {

@@ -53,6 +53,8 @@ pub struct Overview {
     pub changes: Vec<PhaseChange>,
     /// Mean loss of the model on the batches of the last round that had any.
     pub loss: Option<f64>,
+    /// That round.
+    pub loss_round: Option<u32>,
     /// Rounds since nodes received the model.
     pub staleness: StalenessView,
     /// Skill of the nodes' forecasts for their owners; none before a node said its own.
@@ -64,6 +66,8 @@ pub struct Overview {
     pub refusals: BTreeMap<Refusal, u64>,
     /// Payload bytes since the coordinator started.
     pub traffic: TrafficView,
+    /// Ends of the coordinator's certificates by their use, in milliseconds since 1970.
+    pub certificates: BTreeMap<&'static str, i64>,
     /// Seconds the coordinator spent on evaluating, merging and saving, over all rounds.
     pub seconds: f64,
     /// The model, without its weights.
@@ -188,12 +192,12 @@ impl SkillView {
     }
 }
 
-/// Payload bytes of the coordinator's link.
+/// Payload bytes of the coordinator's link; up is towards the coordinator, as in the nodes' own figures.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct TrafficView {
-    /// From the coordinator.
+    /// From the nodes.
     pub bytes_up: u64,
-    /// To it.
+    /// To the nodes.
     pub bytes_down: u64,
 }
 
@@ -258,11 +262,13 @@ impl Overview {
             }),
             changes: Vec::new(),
             loss: None,
+            loss_round: None,
             staleness: StalenessView::default(),
             skill: None,
             responses: ResponseCounts::default(),
             refusals: BTreeMap::new(),
             traffic: TrafficView::default(),
+            certificates: BTreeMap::new(),
             seconds: 0.0,
             model: ModelView {
                 parameters: manifest.parameters,
@@ -302,7 +308,9 @@ impl Overview {
         self.nodes.present = record.nodes.iter().filter(present).count();
         self.nodes.removed = record.nodes.iter().filter(|node| node.removed.is_some()).count();
         self.draws.temperature = record.temperature;
-        self.loss = record.loss.or(self.loss);
+        if record.loss.is_some() {
+            (self.loss, self.loss_round) = (record.loss, Some(record.round));
+        }
         self.staleness = StalenessView { mean: point.staleness_mean, max: point.staleness_max };
         self.skill = SkillView::of(&record.nodes).or(self.skill);
         for node in &record.nodes {

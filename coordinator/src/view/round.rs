@@ -42,9 +42,9 @@ pub struct RoundPoint {
     pub staleness_mean: f64,
     /// The longest of these.
     pub staleness_max: u32,
-    /// Payload bytes from the coordinator since it started, at the end.
+    /// Payload bytes from the nodes since the coordinator started, at the end: a running total.
     pub bytes_up: u64,
-    /// Payload bytes to it.
+    /// Payload bytes to the nodes, likewise.
     pub bytes_down: u64,
     /// Seconds the coordinator spent on evaluating, merging and saving.
     pub seconds: f64,
@@ -77,8 +77,8 @@ impl RoundPoint {
             temperature: record.temperature,
             staleness_mean: if count == 0 { 0.0 } else { sum as f64 / f64::from(count) },
             staleness_max: longest,
-            bytes_up: traffic.bytes_up,
-            bytes_down: traffic.bytes_down,
+            bytes_up: traffic.bytes_down,
+            bytes_down: traffic.bytes_up,
             seconds,
         }
     }

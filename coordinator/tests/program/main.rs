@@ -175,16 +175,21 @@ async fn an_operator_reads_and_commands_a_running_coordinator() {
     let copy = site.folder.path().join("copy");
     done(&site.on_state("backup", &[&copy]));
     assert_eq!(Store::open(&copy).unwrap().audit().unwrap().difference, None);
-    refused(&site.on_state("backup", &[&copy]), 64, "exists");
+    refused(&site.on_state("backup", &[&copy]), 64, "name a new folder, such as");
+    refused(&site.on_state("report", &[Path::new("--output"), Path::new("/proc/none")]), 70, "cannot write");
+    refused(&site.on_state("export", &[Path::new("--output"), Path::new("/proc/none")]), 70, "cannot write");
 
     let round = site.status().round;
     done(&site.on_state("re-explore", &[]));
     site.wait_for(|status| status.round > round + 1);
     refused(&site.on_state("remove", &[Path::new("n9")]), 64, "there is no node n9 in this federation");
-    done(&site.on_state("remove", &[Path::new("n2")]));
+    let remove = || done(&site.on_state("remove", &[Path::new("n2")]));
+    assert!(remove().contains("; n2 is removed for good"));
+    assert!(remove().contains("; n2 was removed already"));
     assert!(site.status().nodes[2].removed);
     assert!(done(&site.on_state("pause", &[])).starts_with("paused, round "));
     assert_eq!(site.status().phase, "paused");
+    assert!(done(&site.on_state("pause", &[])).ends_with("it was paused already\n"));
     done(&site.on_state("resume", &[]));
     let round = site.status().round;
     site.wait_for(|status| status.round > round);
@@ -202,6 +207,8 @@ async fn an_operator_reads_and_commands_a_running_coordinator() {
     assert_eq!(site.status().phase, "finished");
     assert!(done(&site.on_state("audit", &[])).contains(" rounds agree"));
     check_export(&site, "finished.onnx");
+    let again = program().args(["run", "--config"]).arg(site.config()).output().unwrap();
+    refused(&again, 0, "is finished; raise federation.rounds");
     let log = Store::open(&site.state()).unwrap().log().unwrap();
     let phases: Vec<Phase> = log.records().unwrap().map(|record| record.unwrap().phase).collect();
     let turns = phases.windows(2).filter(|pair| pair == &[Phase::Exploiting, Phase::Exploring]).count();

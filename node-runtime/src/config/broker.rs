@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use evenhand_link::{Broker, Tls, TlsFiles};
+use evenhand_link::{Broker, CertificateFacts, Tls, TlsFiles};
 use evenhand_protocol::chunk;
 use evenhand_protocol::identity::NodeId;
 
@@ -40,7 +40,42 @@ impl SectionCheck for BrokerLinkConfig {
     }
 }
 
+/// The largest payload of a packet of MQTT, with room for its topic.
+const PAYLOAD_BYTES_MAX: usize = (256 << 20) - (1 << 16);
+
+/// Large brokers drop connections with packets beyond this.
+const PAYLOAD_BYTES_USUAL: usize = 1 << 20;
+
 impl BrokerLinkConfig {
+    /// Name and end of the certificate, if there is one that can be understood.
+    pub(crate) fn certificate_facts(&self) -> Option<CertificateFacts> {
+        CertificateFacts::read(self.certificate_file.as_deref()?).ok()?
+    }
+
+    /// Sentences about a certificate that ends or is for another name, and about packets that brokers refuse.
+    pub(super) fn link_concerns(&self, name: &str, node: Option<&NodeId>, now_ms: i64) -> Vec<String> {
+        let mut concerns = Vec::new();
+        if self.payload_bytes_max > PAYLOAD_BYTES_USUAL {
+            concerns.push(format!(
+                "{name}.payload_bytes_max = {}: brokers drop connections with packets of more than 1 MiB, some of 128 KiB",
+                self.payload_bytes_max
+            ));
+        }
+        if let Some(facts) = self.certificate_facts() {
+            let key = format!("{name}.certificate_file");
+            concerns.extend(facts.expiry(&key, now_ms));
+            if let (Some(found), Some(node)) = (&facts.common_name, node)
+                && found != node.as_str()
+            {
+                concerns.push(format!(
+                    "{key}: the certificate is for {found:?}, node.id is \"{node}\"; a broker that takes names from \
+                     certificates lets this node use the topics of {found:?} only"
+                ));
+            }
+        }
+        concerns
+    }
+
     /// The address with its credentials, and the certificates; reads their files. `default_user` is the user name if
     /// neither the address nor `username` has one.
     pub fn resolve(&self, default_user: Option<&NodeId>) -> Result<(Broker, Option<Tls>), NodeConfigError> {
@@ -75,6 +110,8 @@ impl BrokerLinkConfig {
             "certificates are of use with mqtts:// only; change the url, or remove them"
         } else if self.keep_alive_s == 0 {
             "keep_alive_s = 0; choose at least one second"
+        } else if self.payload_bytes_max > PAYLOAD_BYTES_MAX {
+            "payload_bytes_max is more than a packet of MQTT can hold (256 MiB), and brokers refuse far less; leave the default"
         } else {
             return Ok(());
         };

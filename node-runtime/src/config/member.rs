@@ -40,8 +40,16 @@ section! {
     }
 }
 
+/// The user name under which coordinators log in.
+const COORDINATOR: &str = "evenhand-coordinator";
+
 impl SectionCheck for MemberConfig {
     fn check(&self, name: &str, _whole: &NodeConfig) -> Result<(), NodeConfigError> {
+        if self.id.as_str() == COORDINATOR {
+            let sentence =
+                format!("{name}.id = \"{COORDINATOR}\" is the coordinator's name on brokers; choose another");
+            return Err(NodeConfigError::Value(sentence));
+        }
         let bounds = [("epochs_max", self.epochs_max), ("training_minutes_max", self.training_minutes_max)];
         if let Some((key, _)) = bounds.into_iter().find(|(_, bound)| *bound == 0) {
             let sentence = format!("{name}.{key} = 0 would decline every order; choose at least 1");

@@ -41,6 +41,7 @@ pub use window::{MeterQuantity, SampleFormat, SeriesConfig};
 use self::section::Section;
 use crate::core::{NodeSettings, OrderLimits};
 pub use crate::source::SourceConfig;
+use crate::source::now_ms;
 use crate::window::WindowSettings;
 
 /// The list of sections: the type of the whole file, its default text and its check.
@@ -181,7 +182,8 @@ impl NodeConfig {
         Ok(())
     }
 
-    /// Sentences about what works and is not safe: secrets that others can read, guess or listen to.
+    /// Sentences about what works and is not safe, or not for long: secrets that others can read, guess or listen to,
+    /// certificates that end or are for another name.
     pub fn concerns(&self) -> Vec<String> {
         let mut concerns = Vec::new();
         if let Some(path) = &self.node.token_file {
@@ -196,6 +198,7 @@ impl NodeConfig {
             if let Some(path) = &section.key_file {
                 concerns.extend(secret_file::exposure(&format!("{name}.key_file"), path));
             }
+            concerns.extend(section.link_concerns(name, default_user, now_ms()));
             if section.resolve(default_user).is_ok_and(|(broker, _)| broker.sends_password_in_clear()) {
                 concerns.push(format!("{name}.url: the password passes the network in clear; use mqtts://"));
             }

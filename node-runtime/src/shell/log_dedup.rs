@@ -1,13 +1,22 @@
 //! Log de-duplication: a condition is logged once, until it ends or changes.
 
+use std::collections::BTreeSet;
 use std::time::Instant;
 
 use evenhand_link::MessageError;
 use evenhand_program::log_rate::LogRate;
 use evenhand_protocol::envelope::DecodeError;
-use evenhand_protocol::identity::{Digest, NodeId};
+use evenhand_protocol::identity::{Digest, FederationId, NodeId};
 
+use super::answer_watch::Unanswered;
+use super::status::reason;
 use crate::core::Node;
+
+/// Different causes of one disconnection that are logged: each member of a cluster may have its own.
+const CAUSES_MAX: usize = 8;
+
+/// Lines about connections in a minute.
+const LINK_LINES: u32 = 6;
 
 /// Lines that foreign messages cause, limited by time.
 #[derive(Debug, Default)]
@@ -23,7 +32,10 @@ struct ForeignLines {
 #[derive(Debug)]
 pub(super) struct LogDedup {
     node: NodeId,
-    disconnected: bool,
+    /// The causes that were logged since the last connection.
+    disconnected: BTreeSet<String>,
+    /// Of connections that are made and lost again and again.
+    links: LogRate,
     /// Of what anybody can cause who can publish.
     foreign: ForeignLines,
     training: Option<String>,
@@ -33,6 +45,8 @@ pub(super) struct LogDedup {
     excessive: Option<u32>,
     restarts: u32,
     rejected: u64,
+    /// The sentence about a certificate that ends.
+    certificate_told: Option<String>,
 }
 
 impl LogDedup {
@@ -40,7 +54,9 @@ impl LogDedup {
     pub(super) fn new(node: NodeId, state: &Node) -> Self {
         Self {
             node,
-            disconnected: false,
+            disconnected: BTreeSet::new(),
+            links: LogRate::default().with_lines(LINK_LINES),
+            certificate_told: None,
             foreign: ForeignLines::default(),
             training: None,
             forecast: None,
@@ -53,13 +69,42 @@ impl LogDedup {
     }
 
     pub(super) fn connected(&mut self, session_present: bool) {
-        self.disconnected = false;
-        tracing::info!(node = %self.node, session_present, "connected to broker");
+        self.disconnected.clear();
+        if let Some(left_out) = self.links.permit(Instant::now()) {
+            tracing::info!(node = %self.node, session_present, left_out, "connected to broker");
+        }
     }
 
     pub(super) fn disconnected(&mut self, cause: &str) {
-        if !std::mem::replace(&mut self.disconnected, true) {
-            tracing::warn!(node = %self.node, cause, "disconnected from broker; reconnecting");
+        if self.disconnected.len() < CAUSES_MAX
+            && self.disconnected.insert(cause.to_owned())
+            && let Some(left_out) = self.links.permit(Instant::now())
+        {
+            tracing::warn!(node = %self.node, left_out, "no connection to the broker, trying again: {cause}");
+        }
+    }
+
+    /// The coordinator has not answered this node since it is connected.
+    pub(super) fn unanswered(&self, unanswered: Unanswered, federation: &FederationId) {
+        let node = &self.node;
+        match unanswered {
+            Unanswered::ManifestOnly => tracing::warn!(
+                %node,
+                "connected for a minute, but the coordinator of {federation} does not answer this node: is the broker's user \
+                 name, or the name in the certificate, {node} as in node.id, and may it use the topics of {federation}?"
+            ),
+            Unanswered::Silence => tracing::warn!(
+                %node,
+                "connected for a minute, but nothing is heard of the federation {federation}: does its coordinator run on this \
+                 broker, is node.federation its name, and may this node read its topics?"
+            ),
+        }
+    }
+
+    /// The sentence about a certificate that has ended or is about to; once a day.
+    pub(super) fn certificate(&mut self, sentence: Option<String>) {
+        if let Some(sentence) = changed(&mut self.certificate_told, sentence) {
+            tracing::warn!(node = %self.node, "{sentence}");
         }
     }
 
@@ -116,7 +161,8 @@ impl LogDedup {
             && self.refused.replace(round) != Some(round)
             && let Some(left_out) = self.foreign.refused.permit(Instant::now())
         {
-            tracing::warn!(node = %self.node, round, reason = refusal.name(), left_out, "update refused by the coordinator");
+            let (name, reason) = (refusal.name(), reason(refusal));
+            tracing::warn!(node = %self.node, round, left_out, "refused by the coordinator ({name}): {reason}");
         }
         let excessive = node.excessive_epochs();
         if let Some(epochs) = excessive.filter(|_| self.excessive.is_none())

@@ -1,5 +1,6 @@
 //! A node over MQTT: the core with a link, a source and a state folder.
 
+mod answer_watch;
 mod disk;
 mod error;
 mod forecast_status;
@@ -23,7 +24,7 @@ use tokio::sync::watch;
 
 pub use error::NodeError;
 pub use forecast_status::{CollectingStatus, ForecastStatus, SkillStatus};
-pub use status::{SourceStatus, StatusSnapshot};
+pub use status::{CertificateStatus, SourceStatus, StatusSnapshot};
 pub use training_pool::TrainingPool;
 
 pub(crate) use self::reading_watch::ReadingWatch;

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use evenhand_link::{
-    BackgroundPublisher, Events, Link, LinkError, LinkEvent, LinkOptions, OutboundMessage, Publisher,
+    BackgroundPublisher, CertificateFacts, Events, Link, LinkError, LinkEvent, LinkOptions, OutboundMessage,
+    Publisher,
 };
 use evenhand_program::atomic;
 use evenhand_program::notify::ServiceNotifier;
@@ -19,6 +20,7 @@ use tokio::sync::watch;
 use tokio::task::{self, JoinError, JoinHandle, JoinSet};
 use tokio::time;
 
+use super::answer_watch::AnswerWatch;
 use super::disk::{Disk, Folder};
 use super::history_file::{self, HistoryReadings};
 use super::log_dedup::LogDedup;
@@ -65,6 +67,9 @@ pub(super) struct Runner {
     trainings: u64,
     sinks: StatusSinks,
     log: LogDedup,
+    answers: AnswerWatch,
+    /// Of the node's own certificate.
+    certificate: Option<CertificateFacts>,
 }
 
 /// Receivers of the node's status.
@@ -159,6 +164,8 @@ impl Runner {
             next_forecast: None,
             trainings: 0,
             sinks,
+            answers: AnswerWatch::default(),
+            certificate: config.broker.certificate_facts(),
         })
     }
 
@@ -181,6 +188,13 @@ impl Runner {
                 }
                 () = tick(&mut status_interval) => {
                     self.write_status().await;
+                    self.check_certificate();
+                    None
+                }
+                () = due(self.answers.due()) => {
+                    if let Some(unanswered) = self.answers.overdue(Instant::now()) {
+                        self.log.unanswered(unanswered, &self.federation);
+                    }
                     None
                 }
             };
@@ -338,11 +352,13 @@ impl Runner {
         match event {
             LinkEvent::Connected { session_present } => {
                 self.log.connected(session_present);
+                self.answers.connected(Instant::now());
                 self.outbound.update(NodeOutboundQueue::clear);
                 Some(NodeInput::Connected)
             }
             LinkEvent::Disconnected { cause } => {
                 self.log.disconnected(&cause);
+                self.answers.disconnected();
                 Some(NodeInput::Disconnected)
             }
             LinkEvent::Malformed { topic, error, .. } => {
@@ -350,10 +366,22 @@ impl Runner {
                 let order = topic == topic::node(&self.federation, &self.id, Channel::Task);
                 (order && error.is_too_long()).then_some(NodeInput::Unreadable)
             }
-            LinkEvent::Message { message, .. } => match message {
-                Message::Manifest(manifest) => Some(NodeInput::Manifest(manifest)),
-                Message::Order(order) => Some(NodeInput::Order(order)),
-                Message::Account(account) => Some(NodeInput::Account(account)),
+            LinkEvent::Message { topic, message, retained } => match message {
+                Message::Manifest(manifest) => {
+                    self.answers.manifest(topic == topic::node(&self.federation, &self.id, Channel::Task));
+                    Some(NodeInput::Manifest(manifest))
+                }
+                Message::Order(order) => {
+                    self.answers.answered();
+                    Some(NodeInput::Order(order))
+                }
+                Message::Account(account) => {
+                    // One that the broker retained is from before.
+                    if !retained {
+                        self.answers.answered();
+                    }
+                    Some(NodeInput::Account(account))
+                }
                 Message::Status(_) | Message::Answer(_) => None,
             },
         }
@@ -366,6 +394,7 @@ impl Runner {
             node: &self.id,
             federation: &self.federation,
             connected: self.publisher.connected(),
+            certificate: self.certificate.as_ref(),
             trainings: self.trainings,
             source: self.source.status(),
             traffic: self.publisher.traffic(),
@@ -376,6 +405,12 @@ impl Runner {
         }
         self.sinks.status.send_replace(Some(status.clone()));
         status
+    }
+
+    /// The end of the certificate is logged anew every day.
+    fn check_certificate(&mut self) {
+        let expiry = |facts: &CertificateFacts| facts.expiry("broker.certificate_file", now_ms());
+        self.log.certificate(self.certificate.as_ref().and_then(expiry));
     }
 
     async fn write_status(&mut self) -> StatusSnapshot {
@@ -425,6 +460,14 @@ impl Drop for StatusSinks {
 async fn stopped(stop: &mut Stop) {
     // An error means that the sender was dropped.
     let _dropped = stop.wait_for(|stop| *stop).await;
+}
+
+/// Waits until that time; for ever without one.
+async fn due(at: Option<Instant>) {
+    match at {
+        Some(at) => time::sleep_until(at.into()).await,
+        None => std::future::pending().await,
+    }
 }
 
 /// The next tick; never, without an interval.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::Path;
 
-use evenhand_link::Traffic;
+use evenhand_link::{CertificateFacts, Traffic};
 use evenhand_program::atomic::AtomicFile;
 use evenhand_program::prometheus::MetricKind::{Counter, Gauge};
 use evenhand_program::prometheus::MetricsText;
@@ -34,6 +34,9 @@ pub struct StatusSnapshot {
     pub session: u64,
     /// Connected to the broker.
     pub connected: bool,
+    /// The node's own certificate, if it has one.
+    #[serde(default)]
+    pub certificate: Option<CertificateStatus>,
     /// The federation's phase.
     pub phase: Option<Phase>,
     /// The newest round announced.
@@ -67,6 +70,15 @@ pub struct StatusSnapshot {
     pub bytes_down: u64,
 }
 
+/// The end of the node's certificate.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CertificateStatus {
+    /// In milliseconds since 1970.
+    pub expires_ms: i64,
+    /// The day.
+    pub expires_on: String,
+}
+
 /// The status of a source.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct SourceStatus {
@@ -96,6 +108,7 @@ pub(super) struct StatusContext<'a> {
     pub(super) node: &'a NodeId,
     pub(super) federation: &'a FederationId,
     pub(super) connected: bool,
+    pub(super) certificate: Option<&'a CertificateFacts>,
     pub(super) trainings: u64,
     pub(super) source: SourceStatus,
     pub(super) traffic: Traffic,
@@ -110,6 +123,10 @@ impl StatusSnapshot {
             federation: context.federation.clone(),
             session: node.session(),
             connected: context.connected,
+            certificate: context.certificate.map(|facts| CertificateStatus {
+                expires_ms: facts.expires_ms,
+                expires_on: facts.expires_on.clone(),
+            }),
             phase: node.phase(),
             round: node.round(),
             holds_model: node.weights().is_some(),
@@ -160,6 +177,17 @@ impl StatusSnapshot {
         metric("source_failing", Gauge, "The source fails.", flag(self.source.failing.is_some()));
         metric("bytes_up_total", Counter, "Payload bytes sent.", self.bytes_up as f64);
         metric("bytes_down_total", Counter, "Payload bytes received.", self.bytes_down as f64);
+        if let Some(certificate) = &self.certificate {
+            let expires_s = certificate.expires_ms as f64 / 1000.0;
+            metric("certificate_expiry_seconds", Gauge, "End of the node's certificate.", expires_s);
+        }
+        let refused = flag(self.refused.is_some_and(|(_, refusal)| refusal == Refusal::Unknown));
+        metric(
+            "not_admitted",
+            Gauge,
+            "The federation's last refusal was that it does not admit this node.",
+            refused,
+        );
         if let Some(newest_ms) = self.newest_reading_ms {
             metric("newest_reading_seconds", Gauge, "Time of the newest reading.", newest_ms as f64 / 1000.0);
         }
@@ -194,6 +222,9 @@ impl fmt::Display for StatusSnapshot {
         writeln!(f, "node         {} of {}, version {}", self.node, self.federation, self.version)?;
         writeln!(f, "as of        {}", iso_text(self.written_ms))?;
         writeln!(f, "broker       {}", if self.connected { "connected" } else { "disconnected" })?;
+        if let Some(certificate) = &self.certificate {
+            writeln!(f, "  certificate until {}", certificate.expires_on)?;
+        }
         let phase = self.phase.map_or("no manifest yet", |phase| match phase {
             Phase::Enrolling => "waiting for nodes",
             Phase::Exploring => "measuring contributions",
@@ -214,6 +245,7 @@ impl fmt::Display for StatusSnapshot {
             SourceStatus { silent_since_ms: Some(since_ms), .. } => {
                 format!("silent since {}; try evenhand-node probe", iso_text(*since_ms))
             }
+            _ if accepted == 0 => "open, no reading yet; try evenhand-node probe".into(),
             _ => "ok".into(),
         };
         writeln!(f, "  source     {source}")?;
@@ -247,10 +279,29 @@ impl fmt::Display for StatusSnapshot {
         }?;
         match self.refused {
             Some((round, refusal)) => {
-                writeln!(f, "refused      the update of round {round}: {}", refusal.name())
+                writeln!(f, "refused      in round {round}, {}: {}", refusal.name(), reason(refusal))
             }
             None => Ok(()),
         }
+    }
+}
+
+/// Why a message was refused, and what to do.
+pub(super) fn reason(refusal: Refusal) -> &'static str {
+    match refusal {
+        Refusal::Unknown => {
+            "the federation does not admit this node: the operator has removed it, the token (node.token_file) or the name is \
+             not on the list, or there is no place left; ask the operator"
+        }
+        Refusal::NotDrawn => "this node was not asked in that round",
+        Refusal::Late => "the update came after the round was over; it counts in no round",
+        Refusal::Repeated => "it had counted before",
+        Refusal::Dimension => "it is not as long as the model; are node and coordinator of one version?",
+        Refusal::NotFinite => "it holds values that are no numbers; see evenhand-node probe for odd readings",
+        Refusal::Norm => "it is longer than the coordinator allows (admission.norm_max)",
+        Refusal::Samples => "it claims more samples than the coordinator allows (training.samples_max)",
+        Refusal::Malformed => "the coordinator could not read it; are node and coordinator of one version?",
+        Refusal::Rate => "this node sends more than the coordinator allows; does another one use its name?",
     }
 }
 
@@ -277,6 +328,10 @@ mod tests {
             federation: FederationId::new("town").unwrap(),
             session: 3,
             connected: true,
+            certificate: Some(CertificateStatus {
+                expires_ms: 1_801_353_600_000,
+                expires_on: "2027-01-31".into(),
+            }),
             phase: Some(Phase::Exploiting),
             round: 12,
             holds_model: true,
@@ -332,11 +387,23 @@ mod tests {
             "5 times, last in round 9",
             "2 rounds",
             "the draw fell on others",
-            "round 8: late",
+            "in round 8, late: the update came after",
+            "certificate until 2027-01-31",
         ] {
             assert!(text.contains(expected), "{expected:?} in\n{text}");
         }
         assert_eq!(text.lines().filter(|line| line.trim().is_empty()).count(), 0);
+    }
+
+    #[test]
+    fn every_refusal_has_a_reason_and_a_source_without_readings_is_no_success() {
+        let mut status = StatusSnapshot { refused: Some((3, Refusal::Unknown)), ..status() };
+        assert!(status.to_string().contains("does not admit this node"), "{status}");
+        assert!(status.metrics().contains("evenhand_node_not_admitted{node=\"m1\",federation=\"town\"} 1\n"));
+        status.source = SourceStatus::default();
+        assert!(status.to_string().contains("source     ok\n"), "{status}");
+        status.readings.accepted = 0;
+        assert!(status.to_string().contains("no reading yet; try evenhand-node probe"), "{status}");
     }
 
     #[test]

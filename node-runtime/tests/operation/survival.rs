@@ -267,7 +267,8 @@ async fn a_broker_that_comes_and_goes() {
         assert_eq!(coordinator.birth().await.0, session);
     }
     let log = end(node);
-    assert_eq!(count(&log, "disconnected from broker"), 2, "once for each time: {log:?}");
+    let said = count(&log, "no connection to the broker");
+    assert!((2..=6).contains(&said), "each cause once for each time: {log:?}");
 }
 
 /// The status of a node that has ended.

@@ -63,7 +63,7 @@ async fn a_node_proves_who_it_is_by_certificate_and_password() {
     );
     let config = configure(folder.path(), &text);
     let refused = NodeProcess::start(PROGRAM, &config, &[("M1_PASSWORD", "wrong")]);
-    refused.wait_for_log("disconnected from broker", 1);
+    refused.wait_for_log("no connection to the broker", 1);
     assert_eq!(refused.said("user name or password") + refused.said("authorise"), 1);
     refused.terminate();
     refused.wait();

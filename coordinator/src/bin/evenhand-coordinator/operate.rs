@@ -40,8 +40,28 @@ pub(super) fn status(state: &Path, json: bool) -> Result<(), CommandFailure> {
 }
 
 pub(super) fn command(state: &Path, command: Command) -> Result<(), CommandFailure> {
-    let status = control::send(state, &ControlRequest::Command(command))?;
-    print(format_args!("{}, {}\n", status.phase, status.progress()))
+    let before = control::send(state, &ControlRequest::Status)?;
+    let status = control::send(state, &ControlRequest::Command(command.clone()))?;
+    let outcome = outcome(&command, &before).map_or_else(String::new, |outcome| format!("; {outcome}"));
+    print(format_args!("{}, {}{outcome}\n", status.phase, status.progress()))
+}
+
+/// What a command has done to a federation that was as `before`, where its phase does not say it.
+fn outcome(command: &Command, before: &FederationStatus) -> Option<String> {
+    let was_paused = before.phase == "paused";
+    match command {
+        Command::Pause if was_paused => Some("it was paused already".into()),
+        Command::Resume if !was_paused => Some("it was not paused".into()),
+        Command::Explore => Some("all contributions are measured again from the next round on".into()),
+        Command::Remove(node) => {
+            let known = before.nodes.iter().find(|known| known.id == node.as_str());
+            Some(match known.is_some_and(|known| known.removed) {
+                true => format!("{node} was removed already"),
+                false => format!("{node} is removed for good; its record stays"),
+            })
+        }
+        Command::Begin | Command::Pause | Command::Resume | Command::Finish => None,
+    }
 }
 
 pub(super) fn export(state: &Path, output: &Path) -> Result<(), CommandFailure> {
@@ -189,6 +209,6 @@ fn absolute(path: &Path) -> Result<PathBuf, CommandFailure> {
 /// Writes a model, which is the reward, or a report, which names the nodes: for their owner alone.
 fn write(path: &Path, bytes: &[u8]) -> Result<(), CommandFailure> {
     AtomicFile::new(path).owner_only().write(bytes).map_err(|error| {
-        CommandFailure::new(Exit::Usage, anyhow!("cannot write {}: {error}", path.display()))
+        CommandFailure::new(Exit::Software, anyhow!("cannot write {}: {error}", path.display()))
     })
 }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use evenhand_broker::{BrokerOptions, COORDINATOR, EmbeddedBroker};
 use evenhand_coordinator::config::{BrokerChoice, CoordinatorConfig, StateConfig};
@@ -16,7 +17,7 @@ use evenhand_coordinator::view::FederationView;
 use evenhand_federation::{Federation, Intervention, MeasureResponse, Member};
 use evenhand_link::{Broker, Traffic};
 use evenhand_program::exit::Exit;
-use evenhand_program::log::{self, LogConfig};
+use evenhand_program::log;
 use evenhand_protocol::message::Phase;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
@@ -28,8 +29,8 @@ use super::{CommandFailure, load};
 const PACKET_OVERHEAD_BYTES: usize = 1 << 10;
 
 pub(super) fn run(path: Option<PathBuf>, no_updates_kept: bool) -> Result<(), CommandFailure> {
-    log::init(&LogConfig::default());
     let mut config = load(path)?;
+    log::init(&config.log);
     config.state.keep_updates &= !no_updates_kept;
     config.concerns().iter().for_each(|concern| tracing::warn!("{concern}"));
     open_files::raise_limit();
@@ -62,6 +63,14 @@ async fn coordinate(config: CoordinatorConfig) -> Result<(), CommandFailure> {
             "resuming from saved state"
         );
     }
+    let over = matches!(federation.phase(), Phase::Finished | Phase::Failed);
+    if over && federation.failure().is_none() {
+        tracing::warn!(
+            "the federation {} is finished; raise federation.rounds (0 for no end) to go on with it, or name another \
+             state.folder to begin a new one",
+            federation.rules().federation.name
+        );
+    }
     // Dropping it stops the embedded broker.
     let (connection, broker) = connection(&config).await?;
     if let Some(broker) = &broker {
@@ -76,6 +85,9 @@ async fn coordinate(config: CoordinatorConfig) -> Result<(), CommandFailure> {
             view.close(&record?, 0.0, Traffic::default());
         }
     }
+    let certificates = config.certificates();
+    view.set_certificates(certificates.iter().map(|(name, facts)| (*name, facts.expires_ms)));
+    let expiry = tokio::spawn(tell_expiry(config.clone()));
     let live_view = LiveView::new(view);
     let dashboard = start_dashboard(&config, live_view.clone(), handle.clone()).await?;
     coordinator = coordinator.with_observer(LiveViewUpdater::new(live_view, handle.clone()));
@@ -103,6 +115,7 @@ async fn coordinate(config: CoordinatorConfig) -> Result<(), CommandFailure> {
             (running.await, true)
         }
     };
+    expiry.abort();
     if let Some(control) = control {
         control.close().await;
     }
@@ -119,8 +132,8 @@ async fn coordinate(config: CoordinatorConfig) -> Result<(), CommandFailure> {
     tracing::info!(
         round = federation.round(),
         phase = federation.phase().name(),
-        bytes_up = traffic.bytes_up,
-        bytes_down = traffic.bytes_down,
+        bytes_up = traffic.bytes_down,
+        bytes_down = traffic.bytes_up,
         "coordinator stopped"
     );
     match (federation.phase(), federation.failure()) {
@@ -128,6 +141,14 @@ async fn coordinate(config: CoordinatorConfig) -> Result<(), CommandFailure> {
         (Phase::Finished, _) => Ok(()),
         _ if interrupted => Err(CommandFailure::new(Exit::Interrupted, anyhow::anyhow!("interrupted"))),
         _ => Ok(()),
+    }
+}
+
+/// Tells every day of a certificate that ends soon; the first day has been told at the start.
+async fn tell_expiry(config: CoordinatorConfig) {
+    loop {
+        tokio::time::sleep(Duration::from_secs(24 * 3600)).await;
+        config.expiry_concerns().iter().for_each(|concern| tracing::warn!("{concern}"));
     }
 }
 

@@ -39,13 +39,14 @@ function headline({ phase, round, rounds, failure, nodes }) {
 }
 
 function explanation({ phase, failure, outrun, stop_rule: rule, draws, drift, nodes }) {
+  if (nodes.present === 0 && ['exploring', 'exploiting', 'running'].includes(phase)) return 'No node is here; the next round begins when one is back.';
   switch (phase) {
     case 'enrolling': return 'The first round begins when enough nodes are here.';
     case 'exploring': return `Everybody takes part while contributions are measured. Stop rule: ${rule.reason ?? 'no test yet'}.`;
-    case 'exploiting': return `Standings are settled: ${count(draws.k)} of ${count(nodes.enrolled)} nodes a round are drawn by them and receive the latest model.${drift?.reason ? ` Drift test: ${drift.reason}.` : ''}`;
+    case 'exploiting': return `Standings are measured${rule.p_value === null ? '' : ` (the test ended at p = ${fixed(rule.p_value, 3)})`}: ${count(draws.k)} of ${count(nodes.enrolled)} nodes a round are drawn by them and receive the latest model.${drift?.reason ? ` Drift test: ${drift.reason}.` : ''}`;
     case 'running': return `Everybody is measured in every round; ${count(draws.k)} of ${count(nodes.enrolled)} nodes a round are drawn by what is known so far and receive the latest model.${outrun ? ` ${capital(outrun)}.` : ''}`;
     case 'paused': return 'The operator has halted the federation; no further round is opened.';
-    case 'finished': return 'All rounds are done. The figures below are final.';
+    case 'finished': return 'It has ended. The figures below are final; raise federation.rounds and start the coordinator again to go on.';
     default: return failure ?? 'The federation cannot go on.';
   }
 }
@@ -65,13 +66,13 @@ function tiles(overview) {
   byId('tiles').replaceChildren(
     tile('Nodes present', count(nodes.present), `${count(nodes.enrolled)} enrolled${nodes.removed ? `, ${count(nodes.removed)} removed` : ''}`),
     tile('Open round', open ? `${count(open.asked - open.awaited)} / ${count(open.asked)}` : '–', open ? 'responses received' : 'no round is open'),
-    tile('Loss', number(overview.loss), 'of the common model, last round'),
+    tile('Loss', number(overview.loss), overview.loss_round === null ? 'of the common model; no round had one yet' : `of the common model, in round ${count(overview.loss_round)}`),
     overview.policy === 'paper'
       ? tile('Stop rule p', fixed(rule.p_value, 3), `ends exploring at ${rule.threshold}`)
       : tile('Settled standings, p', fixed(rule.p_value, 3), `settled at ${rule.threshold}; nothing waits for it`),
     tile('Staleness', `${fixed(staleness.mean, 1)} rounds`, `mean; the longest ${count(staleness.max)}`),
     skill === null ? tile('Skill', '–', 'no forecasts judged yet') : tile('Skill', percent(skill.median), `median; ${count(skill.ahead)} of ${count(skill.nodes)} ahead of the best naive forecast`),
-    tile('Traffic', bytes(traffic.bytes_up + traffic.bytes_down), `${bytes(traffic.bytes_up)} to nodes, ${bytes(traffic.bytes_down)} back`),
+    tile('Traffic', bytes(traffic.bytes_up + traffic.bytes_down), `${bytes(traffic.bytes_down)} to nodes, ${bytes(traffic.bytes_up)} back`),
     tile('Refused', count(refused), lost > 0 ? `messages; ${count(lost)} responses never came` : 'messages', refused > 0),
   );
 }
@@ -84,6 +85,7 @@ function showOverview(overview) {
   say(byId('verdict'), explanation(overview));
   steps(overview);
   tiles(overview);
+  operator.fit(overview.phase);
   // Only the paper's phases have an exploration to repeat.
   document.querySelector('[data-command="re-explore"]').hidden = overview.policy !== 'paper';
   const closed = state.points.at(-1)?.to ?? 0;

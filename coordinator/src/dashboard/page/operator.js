@@ -29,6 +29,13 @@ export class Operator {
     return this.#token !== '';
   }
 
+  /// Only what would do something can be clicked.
+  fit(phase) {
+    const over = phase === 'finished' || phase === 'failed';
+    const useless = { pause: over || phase === 'paused', resume: phase !== 'paused', 're-explore': over };
+    for (const command of document.querySelectorAll('[data-command]')) command.disabled = useless[command.dataset.command] ?? false;
+  }
+
   /// Asks for confirmation first: a removal is permanent.
   remove(id) {
     const dialog = byId('confirm');
@@ -45,7 +52,7 @@ export class Operator {
     byId('token-form').hidden = this.unlocked;
     byId('commands').hidden = !this.unlocked;
     say(byId('operator-note'), '');
-    (this.unlocked ? document.querySelector('[data-command]') : byId('token')).focus();
+    (this.unlocked ? document.querySelector('[data-command]:not(:disabled)') ?? byId('lock') : byId('token')).focus();
     this.changed();
   }
 

@@ -18,6 +18,9 @@ const PANELS = [
   ['wire', 'refusals', 'Responses and refusals', '', responses],
 ];
 
+/// Points of the moving mean of the loss.
+const LOSS_WINDOW = 12;
+
 export class Panels {
   /// Adds a figure for each panel to the elements `SECTION-panels`.
   constructor(find) {
@@ -57,10 +60,24 @@ function stopRule(figure, { overview, points }) {
 }
 
 function loss(figure, { overview, points }) {
-  const series = [{ label: 'loss', value: (point) => point.loss }];
+  const means = smoothed(points);
+  const series = [
+    { label: 'moving mean', value: (point) => means.get(point.to) ?? null },
+    { label: 'loss', value: (point) => point.loss, kind: 'faint' },
+  ];
+  figure.legend([['', `mean of ${LOSS_WINDOW} rounds`], ['faint', 'each round']]);
   figure.show((width) => overRounds(width, points, overview.changes, {
     name: 'loss', series, description: `Loss of the common model over rounds; the last is ${number(overview.loss)}.`,
   }), () => roundsTable('Loss by round', points, series));
+}
+
+/// The mean loss of the last few points, by round: batches are small, so that single losses scatter.
+function smoothed(points) {
+  const known = points.filter((point) => point.loss !== null);
+  return new Map(known.map((point, index) => {
+    const last = known.slice(Math.max(0, index - LOSS_WINDOW + 1), index + 1);
+    return [point.to, last.reduce((sum, one) => sum + one.loss, 0) / last.length];
+  }));
 }
 
 function standings(figure, { nodes }) {
@@ -128,13 +145,13 @@ function skill(figure, { nodes }) {
 function traffic(figure, { overview, points }) {
   const flow = flows(points);
   const series = [
-    { label: 'to nodes', value: (point) => point.up },
-    { label: 'from nodes', value: (point) => point.down, kind: 'second' },
+    { label: 'to nodes', value: (point) => point.down },
+    { label: 'from nodes', value: (point) => point.up, kind: 'second' },
   ];
   figure.legend([['', 'to nodes'], ['second', 'from nodes']]);
   figure.show((width) => overRounds(width, flow, overview.changes, {
     name: 'bytes a round', series, format: bytes, yFormat: bytes,
-    description: `Payload bytes a round; so far ${bytes(overview.traffic.bytes_up)} to nodes and ${bytes(overview.traffic.bytes_down)} from nodes.`,
+    description: `Payload bytes a round; so far ${bytes(overview.traffic.bytes_down)} to nodes and ${bytes(overview.traffic.bytes_up)} from nodes.`,
   }), () => roundsTable('Bytes by round', flow, series, bytes));
 }
 
