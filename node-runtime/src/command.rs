@@ -20,7 +20,8 @@ use crate::model_cache::ModelCache;
 use crate::shell::{self, StatusSnapshot, TrainingPool};
 use crate::source::now_ms;
 
-const HELP: &str = "\
+/// What `evenhand-node help` prints; manual pages and completions are made of it.
+pub const HELP: &str = "\
 The node of an Evenhand federation: reads a meter, trains, forecasts.
 
 Usage: evenhand-node COMMAND [--config FILE]

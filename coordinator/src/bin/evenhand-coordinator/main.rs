@@ -29,7 +29,7 @@ use evenhand_protocol::identity::NodeId;
 /// another process, 78 wrong configuration, 130 interrupted. Logs go to stderr; RUST_LOG sets their level.
 #[derive(Debug, Parser)]
 #[command(name = "evenhand-coordinator", version)]
-struct CoordinatorArguments {
+pub(crate) struct CoordinatorArguments {
     #[command(subcommand)]
     command: CoordinatorCommand,
 }
