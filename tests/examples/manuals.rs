@@ -16,7 +16,8 @@ use clap_mangen::Man;
 mod coordinator;
 
 fn main() -> io::Result<()> {
-    let folder = std::env::args_os().nth(1).map(PathBuf::from).ok_or_else(|| io::Error::other("which folder?"))?;
+    let folder =
+        std::env::args_os().nth(1).map(PathBuf::from).ok_or_else(|| io::Error::other("which folder?"))?;
     fs::create_dir_all(&folder)?;
     write(coordinator::CoordinatorArguments::command(), &folder)?;
     write(node(evenhand_node::command::HELP), &folder)
@@ -34,9 +35,11 @@ fn write(command: Command, folder: &Path) -> io::Result<()> {
     // Each command with its arguments: pages of their own would say little.
     page.extend(commands(&command));
     fs::write(folder.join(format!("{name}.1")), page)?;
-    for (shell, file) in
-        [(Shell::Bash, format!("{name}.bash")), (Shell::Zsh, format!("_{name}")), (Shell::Fish, format!("{name}.fish"))]
-    {
+    for (shell, file) in [
+        (Shell::Bash, format!("{name}.bash")),
+        (Shell::Zsh, format!("_{name}")),
+        (Shell::Fish, format!("{name}.fish")),
+    ] {
         let mut text = Vec::new();
         clap_complete::generate(shell, &mut command.clone(), &name, &mut text);
         fs::write(folder.join(file), text)?;
@@ -50,7 +53,8 @@ fn commands(program: &Command) -> Vec<u8> {
     let mut text = String::from(".SH COMMANDS\n");
     for command in program.get_subcommands() {
         let arguments = command.get_arguments().filter(|argument| !argument.is_hide_set()).map(argument);
-        let synopsis = std::iter::once(command.get_name().to_owned()).chain(arguments).collect::<Vec<_>>().join(" ");
+        let synopsis =
+            std::iter::once(command.get_name().to_owned()).chain(arguments).collect::<Vec<_>>().join(" ");
         let about = command.get_about().map(ToString::to_string).unwrap_or_default();
         text += &format!(".TP\n\\fB{}\\fR\n{}\n", roff(&synopsis), roff(&about));
     }
@@ -72,9 +76,13 @@ fn argument(argument: &Arg) -> String {
 fn node(help: &'static str) -> Command {
     let section = |title: &str| {
         let lines = help.lines().skip_while(move |line| *line != title).skip(1);
-        lines.take_while(|line| line.starts_with("  ")).filter_map(|line| line.trim().split_once("  ")).collect::<Vec<_>>()
+        lines
+            .take_while(|line| line.starts_with("  "))
+            .filter_map(|line| line.trim().split_once("  "))
+            .collect::<Vec<_>>()
     };
-    let mut command = Command::new("evenhand-node").version(env!("CARGO_PKG_VERSION")).disable_help_subcommand(true);
+    let mut command =
+        Command::new("evenhand-node").version(env!("CARGO_PKG_VERSION")).disable_help_subcommand(true);
     command = command.about(help.lines().next().unwrap_or_default());
     if let Some(codes) = help.lines().find(|line| line.starts_with("Exit codes")) {
         command = command.long_about(format!("{}\n\n{codes}", help.lines().next().unwrap_or_default()));
@@ -86,8 +94,11 @@ fn node(help: &'static str) -> Command {
         let value = words.find(|word| !word.starts_with('-'));
         let action = if value.is_some() { ArgAction::Set } else { ArgAction::SetTrue };
         let mut option = Arg::new(long).long(long).help(about.trim()).action(action).global(true);
-        option = short.and_then(|short| short.chars().next()).map_or(option.clone(), |short| option.short(short));
+        option =
+            short.and_then(|short| short.chars().next()).map_or(option.clone(), |short| option.short(short));
         command = command.arg(value.map_or(option.clone(), |value| option.value_name(value)));
     }
-    command.subcommands(section("Commands:").into_iter().map(|(name, about)| Command::new(name).about(about.trim())))
+    command.subcommands(
+        section("Commands:").into_iter().map(|(name, about)| Command::new(name).about(about.trim())),
+    )
 }

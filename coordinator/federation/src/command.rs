@@ -1,7 +1,6 @@
 //! Commands of the operator.
 
 use evenhand_protocol::identity::NodeId;
-use evenhand_protocol::message::Refusal;
 
 use crate::Federation;
 use crate::effect::EffectBuffer;
@@ -78,23 +77,17 @@ impl Federation {
             Command::Pause => self.paused = true,
             Command::Resume => self.paused = false,
             Command::Finish => self.phase = FederationPhase::Finished(Finished::default()),
-            Command::Remove(node) => self.remove(&node, out),
+            Command::Remove(node) => self.remove(&node),
         }
         out.state_changed();
     }
 
-    /// Its owner is told: without an answer the node would wait for rounds that never ask it.
-    fn remove(&mut self, node: &NodeId, out: &mut EffectBuffer) {
+    fn remove(&mut self, node: &NodeId) {
         match self.roster.find(node) {
             RosterEntry::Member(index) => {
-                let member = self.roster.member_mut(index);
-                member.removed.get_or_insert(self.round);
-                let online = member.is_online();
+                self.roster.member_mut(index).removed.get_or_insert(self.round);
                 if let Some(round) = self.phase.round_mut() {
                     round.leave(index, Absence::Disconnected);
-                }
-                if online {
-                    self.refuse(node.clone(), Some(index), self.attempt, Refusal::Unknown, out);
                 }
             }
             RosterEntry::Pending(_) => self.roster.drop_pending(node),

@@ -298,7 +298,7 @@ impl Federation {
         self.rate_limiter.within_rate_limit(node, self.rules.admission.messages_max)
     }
 
-    pub(crate) fn refuse(
+    fn refuse(
         &mut self,
         node: NodeId,
         index: Option<NodeIndex>,

@@ -9,6 +9,7 @@ mod member;
 mod metrics;
 mod owner;
 mod pace;
+mod page;
 mod rows;
 pub(crate) mod secret;
 pub(crate) mod section;
@@ -34,6 +35,7 @@ pub use member::MemberConfig;
 pub use metrics::MetricsConfig;
 pub use owner::OwnerConfig;
 pub use pace::{Pace, PaceConfig};
+pub use page::PageConfig;
 pub use rows::RowsConfig;
 pub use side::{CovariateConfig, LeaveOutConfig};
 pub use window::{MeterQuantity, SampleFormat, SeriesConfig};
@@ -117,6 +119,9 @@ sections! {
     /// Metrics for Prometheus.
     #[serde(default)]
     metrics: Option<MetricsConfig>,
+    /// The owner's page.
+    #[serde(default)]
+    page: Option<PageConfig>,
     /// Log lines on stderr.
     #[serde(default)]
     log: LogConfig,
@@ -142,6 +147,7 @@ impl NodeConfig {
             pace: PaceConfig::default(),
             owner: None,
             metrics: None,
+            page: None,
             log: LogConfig::default(),
         }
     }

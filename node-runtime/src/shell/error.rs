@@ -20,9 +20,11 @@ pub enum NodeError {
     /// A recorded source that is read by rounds does not open.
     #[error(transparent)]
     Source(#[from] SourceError),
-    /// The address for Prometheus is in use.
-    #[error("cannot listen on {listen}: {cause}; choose another metrics.listen")]
-    Metrics {
+    /// An address of the node's own is in use.
+    #[error("cannot listen on {listen}: {cause}; choose another {section}.listen")]
+    Listen {
+        /// "metrics" or "page".
+        section: &'static str,
         /// The configured address.
         listen: SocketAddr,
         /// The system's error.
@@ -40,7 +42,7 @@ impl NodeError {
     /// The exit code of the program.
     pub fn exit(&self) -> Exit {
         match self {
-            NodeError::Config(_) | NodeError::State { .. } | NodeError::Metrics { .. } => Exit::Config,
+            NodeError::Config(_) | NodeError::State { .. } | NodeError::Listen { .. } => Exit::Config,
             NodeError::Link(error) => error.exit(),
             NodeError::Source(_) => Exit::Data,
         }

@@ -16,21 +16,19 @@ use evenhand_protocol::identity::{Digest, FederationId, NodeId};
 use evenhand_protocol::message::Message;
 use evenhand_protocol::tick::Tick;
 use evenhand_protocol::topic::{self, Channel};
-use tokio::sync::watch;
-use tokio::task::{self, JoinError, JoinHandle, JoinSet};
+use tokio::task::{self, JoinError, JoinSet};
 use tokio::time;
 
 use super::answer_watch::AnswerWatch;
 use super::disk::{Disk, Folder};
 use super::history_file::{self, HistoryReadings};
 use super::log_dedup::LogDedup;
-use super::metrics;
 use super::outbound_queue::NodeOutboundQueue;
-use super::owner::OwnerLink;
 use super::side_sources::SideSources;
 use super::source_driver::SourceDriver;
 use super::state_store::{self, StateStore};
 use super::status::{StatusContext, StatusSnapshot};
+use super::status_sinks::StatusSinks;
 use super::{NodeError, Stop, TrainingPool};
 use crate::config::NodeConfig;
 use crate::core::{Node, NodeEffect, NodeInput, Prediction};
@@ -70,16 +68,6 @@ pub(super) struct Runner {
     answers: AnswerWatch,
     /// Of the node's own certificate.
     certificate: Option<CertificateFacts>,
-}
-
-/// Receivers of the node's status.
-struct StatusSinks {
-    notify: ServiceNotifier,
-    /// The folder that `evenhand-node status` reads.
-    folder: Option<Folder>,
-    owner: Option<OwnerLink>,
-    status: watch::Sender<Option<StatusSnapshot>>,
-    metrics: Option<JoinHandle<()>>,
 }
 
 /// Searches for graphs and their loading, one at a time: only the newest is still of use.
@@ -130,14 +118,7 @@ impl Runner {
         let (state, mut node) = StateStore::open(disk, config.settings()?, now_ms()).await?;
         import_history(config, &mut node);
         find_graph(&mut node, &pool).await;
-        let status = watch::Sender::new(None);
-        let metrics = match &config.metrics {
-            Some(section) => Some(metrics::serve(section.listen, status.subscribe()).await?),
-            None => None,
-        };
-        let owner = config.owner.as_ref().map(|section| OwnerLink::start(config, section)).transpose()?;
-        let folder = folder.cloned().map(Folder);
-        let sinks = StatusSinks { notify, folder, owner, status, metrics };
+        let sinks = StatusSinks::start(config, notify).await?;
         let source = SourceDriver::start(config, "source", node.window().position())?;
         let side = SideSources::start(config, &node)?;
         let (publisher, events) = Link::connect(link_options(config, &node)?)?;
@@ -215,7 +196,7 @@ impl Runner {
             }
         }
         self.log.check_node(&self.node);
-        if self.sinks.owner.is_some() || self.sinks.metrics.is_some() {
+        if self.sinks.is_live() {
             self.publish_status();
         }
     }
@@ -400,10 +381,7 @@ impl Runner {
             traffic: self.publisher.traffic(),
         };
         let status = StatusSnapshot::of(&self.node, circumstances);
-        if let Some(owner) = &self.sinks.owner {
-            owner.publish(&status);
-        }
-        self.sinks.status.send_replace(Some(status.clone()));
+        self.sinks.publish(&self.node, &status);
         status
     }
 
@@ -440,20 +418,6 @@ impl Runner {
         }
         tracing::info!(node = %self.id, "stopped");
         status
-    }
-}
-
-impl StatusSinks {
-    fn any(&self) -> bool {
-        self.folder.is_some() || self.owner.is_some() || self.metrics.is_some()
-    }
-}
-
-impl Drop for StatusSinks {
-    fn drop(&mut self) {
-        if let Some(metrics) = &self.metrics {
-            metrics.abort();
-        }
     }
 }
 

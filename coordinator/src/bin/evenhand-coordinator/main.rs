@@ -1,5 +1,6 @@
 //! The program `evenhand-coordinator`: data on stdout, logs on stderr, exit codes as in `sysexits.h`.
 
+mod init;
 mod operate;
 mod run;
 
@@ -26,7 +27,7 @@ use evenhand_protocol::identity::NodeId;
 ///
 /// Exit codes: 0 success, 64 wrong command line, 65 bad data or state, or an audit that found a difference, 69 broker
 /// unreachable or no coordinator running, 70 defect or output that cannot be written, 75 the state is in use by
-/// another process, 78 wrong configuration, 130 interrupted. Logs go to stderr; RUST_LOG sets their level.
+/// another process, 78 wrong configuration, 130 interrupted. Logs go to stderr; `[log]` sets their level and form.
 #[derive(Debug, Parser)]
 #[command(name = "evenhand-coordinator", version)]
 pub(crate) struct CoordinatorArguments {
@@ -121,6 +122,8 @@ enum CoordinatorCommand {
         /// The node's name.
         node: NodeId,
     },
+    /// Write the configuration of a federation of real meters, with its promise; asks for what no flag says.
+    Init(init::InitArguments),
     /// Check a configuration.
     CheckConfig {
         /// The configuration file.
@@ -188,6 +191,7 @@ fn main() -> ExitCode {
         CoordinatorCommand::Remove { state, node } => command(&state, federation::Command::Remove(node)),
         CoordinatorCommand::Finish { state } => command(&state, federation::Command::Finish),
         CoordinatorCommand::Password { config, node } => password(config, &node),
+        CoordinatorCommand::Init(arguments) => init::init(arguments),
         CoordinatorCommand::CheckConfig { config } => {
             load(Some(config)).and_then(|config| {
                 config.concerns().iter().for_each(|concern| {
