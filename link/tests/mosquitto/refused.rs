@@ -129,3 +129,22 @@ async fn a_wrong_password_is_named_as_the_cause() {
     assert!(error.contains("user name or password") || error.contains("authorise"), "{error}");
     as_user("right").1.first_connection(TIMEOUT).await.unwrap();
 }
+
+/// Two nodes with one name, or two coordinators of one federation: the broker ends the older connection for the newer.
+#[tokio::test]
+async fn a_second_client_of_the_same_name_is_named_as_the_cause() {
+    let broker = Mosquitto::start();
+    let (_first, mut events) = Link::connect(options(&broker, "evenhand-coordinator-town", &[])).unwrap();
+    let (_second, mut others) = Link::connect(options(&broker, "evenhand-coordinator-town", &[])).unwrap();
+    let polling = tokio::spawn(async move { while others.next().await.is_some() {} });
+    let address = broker.broker().to_string();
+    loop {
+        if let LinkEvent::Disconnected { cause } = events.next().await.unwrap() {
+            assert!(cause.starts_with(&format!("{address}: ")), "{cause}");
+            if cause.contains("another program is connected as \"evenhand-coordinator-town\"") {
+                break;
+            }
+        }
+    }
+    polling.abort();
+}

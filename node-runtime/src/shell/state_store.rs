@@ -118,7 +118,12 @@ impl StateStore {
         let (entries, whole) = journal::read(&bytes);
         entries.iter().for_each(|entry| node.replay(entry));
         self.journal_bytes = whole as u64;
-        if whole < bytes.len() {
+        if whole == 0 && !bytes.is_empty() {
+            tracing::error!("the journal is damaged or of another version; set aside, going on without it");
+            if let Err(error) = disk.set_aside(JOURNAL) {
+                self.failed(&error);
+            }
+        } else if whole < bytes.len() {
             tracing::warn!(bytes = bytes.len() - whole, "the end of the journal is incomplete; truncated");
             if let Err(error) = disk.truncate(JOURNAL, whole as u64) {
                 self.failed(&error);

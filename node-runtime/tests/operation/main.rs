@@ -8,6 +8,7 @@ mod support;
 
 mod account;
 mod commands;
+mod mistakes;
 mod owner;
 mod service;
 mod side;
