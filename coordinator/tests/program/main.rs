@@ -316,3 +316,34 @@ fn an_unavailable_gpu_is_a_wrong_configuration() {
     let output = command.env("VK_DRIVER_FILES", &none).env("VK_ICD_FILENAMES", &none).output().unwrap();
     refused(&output, 78, "contribution.device = gpu: ");
 }
+
+#[test]
+fn a_port_that_is_taken_is_said() {
+    let site = CoordinatorSite::new();
+    let _taken = std::net::TcpListener::bind(("127.0.0.1", site.port)).unwrap();
+    let ended = program().args(["run", "--config"]).arg(site.config()).output().unwrap();
+    refused(&ended, 78, "choose another broker.listen");
+}
+
+#[test]
+fn init_writes_a_configuration_that_holds_and_replaces_none() {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("town.toml");
+    let init = |more: &[&str]| {
+        let mut command = program();
+        command.args(["init", "--name", "town", "--output"]).arg(&file).args(more).stdin(Stdio::null());
+        command.output().unwrap()
+    };
+    refused(&init(&["--broker", "embedded"]), 64, "--homes is missing");
+    refused(&init(&["--broker", "embedded", "--homes", "1"]), 64, "2 to 5000 homes");
+    refused(&init(&["--broker", "http://x", "--homes", "20"]), 78, "broker.url");
+    let said = done(&init(&["--broker", "embedded", "--homes", "20"]));
+    assert!(said.contains("no home waits longer than 9 rounds (135 minutes)"), "{said}");
+    done(&program().args(["check-config", "--config"]).arg(&file).output().unwrap());
+    let config = CoordinatorConfig::load(&file).unwrap();
+    assert_eq!((config.exploiting.k, config.continuous.worst_wait), (7, 9.0));
+    assert_eq!(config.federation.round_interval_ms, 900_000);
+    refused(&init(&["--broker", "embedded", "--homes", "20"]), 64, "is there already");
+    let password = program().args(["password", "--config"]).arg(&file).arg("home-1").output().unwrap();
+    assert_eq!(done(&password).trim().len(), 64);
+}

@@ -149,6 +149,9 @@ fn a_certificate_for_another_name_is_a_concern() {
     let (code, said) = check(folder.path(), &text("m1"));
     assert!(code == 0 && said.contains("the certificate is for \"meter-7\", node.id is \"m1\""), "{said}");
     let (_, said) = check(folder.path(), &text("meter-7"));
+    authority.sign(folder.path(), "other", "other");
+    let (code, mismatch) = check(folder.path(), &text("m1").replace("meter-7.key", "other.key"));
+    assert!(code == 78 && mismatch.contains("keys may not be consistent"), "{mismatch}");
     assert!(!said.contains("certificate is for"), "{said}");
 }
 

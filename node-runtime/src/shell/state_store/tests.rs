@@ -240,6 +240,17 @@ async fn half_an_entry_is_cut_off_and_a_damaged_state_put_aside() {
 }
 
 #[tokio::test]
+async fn a_journal_of_another_format_is_put_aside_and_not_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let journal = folder.path().join(JOURNAL);
+    fs::write(&journal, [7; 100]).unwrap();
+    let (mut state, mut node) = open_folder(folder.path()).await;
+    take(&mut state, &mut node, 1).await;
+    assert_eq!(fs::read(folder.path().join("journal.unreadable")).unwrap(), [7; 100]);
+    assert_eq!(open_folder(folder.path()).await.1.window().counts().accepted, 1);
+}
+
+#[tokio::test]
 async fn a_folder_that_cannot_be_written_is_said_at_the_start() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
