@@ -5,8 +5,9 @@
     venv/bin/python onnx-models/generate.py [FOLDER]
 
 Initial weights are PyTorch's defaults, uniform on ±1/√fan_in (±1/√hidden in the recurrent layer), drawn from numpy's
-PCG64 with one fixed seed for each model. `dqn-nature` carries no weights: its parameters are graph inputs without a
-default, and the loader draws them from `evenhand.seed` (see README.md, "Architectures without weights").
+PCG64 with one fixed seed for each model. `dqn-nature` and the `dqn-minatar` models carry no weights: their parameters
+are graph inputs without a default, and the loader draws them from `evenhand.seed` (see README.md, "Architectures
+without weights").
 """
 
 import pathlib
@@ -172,6 +173,16 @@ def dqn_grid(channels=4, actions=6):
     b.save(["batch", channels, 10, 10], ["batch", actions], "action values from a 10×10 grid", "huber")
 
 
+def dqn_minatar(channels, actions=6):
+    """The network of Young and Tian 2019 for a game with so many channels."""
+    b = Builder(f"dqn-minatar-{channels}", seeded=True)
+    x = b.node("Relu", [b.conv("x", "conv1", channels, 16, 3)], "relu1")
+    x = b.node("Flatten", [x], "flat", axis=1)
+    x = b.node("Relu", [b.linear(x, "fc1", 1024, 128)], "relu2")
+    b.linear(x, "fc2", 128, actions, output="q")
+    b.save(["batch", channels, 10, 10], ["batch", actions], "action values of a MinAtar game", "huber")
+
+
 if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)
     electricity_rnn()
@@ -183,3 +194,5 @@ if __name__ == "__main__":
     lenet("path-cnn", (16, 32), 28, 9, 512, "colon pathology, 28×28")
     dqn_nature()
     dqn_grid()
+    dqn_minatar(4)
+    dqn_minatar(6)

@@ -30,4 +30,6 @@ shipped! {
     PATH_CNN "path-cnn",
     DQN_NATURE "dqn-nature",
     DQN_GRID "dqn-grid",
+    DQN_MINATAR_4 "dqn-minatar-4",
+    DQN_MINATAR_6 "dqn-minatar-6",
 }

@@ -124,6 +124,8 @@ fn shipped_models_have_the_documented_sizes() {
         ("path-cnn", 86_537),
         ("dqn-nature", 1_687_206),
         ("dqn-grid", 66_582),
+        ("dqn-minatar-4", 132_566),
+        ("dqn-minatar-6", 132_854),
     ];
     assert_eq!(sizes.len(), shipped::NAMES.len());
     for (name, size) in sizes {
