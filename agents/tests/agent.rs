@@ -48,11 +48,12 @@ impl Environment for Signals {
 fn settings() -> DqnSettings {
     DqnSettings {
         discount: 0.5,
+        batch: 8,
         memory: 400,
         replay_start: 50,
         target: TargetNetwork::Every(50),
-        exploration: ExplorationSchedule { first: 1.0, last: 0.0, decisions: 500 },
-        rule: LearningRule::Adam { learning_rate: 1e-3 },
+        exploration: ExplorationSchedule { first: 1.0, last: 0.0, decisions: 300 },
+        rule: LearningRule::Adam { learning_rate: 2e-3 },
         ..DqnSettings::minatar()
     }
 }
@@ -75,7 +76,7 @@ fn signals() -> Box<Signals> {
 fn an_agent_learns_which_action_pays_with_and_without_a_target_network() {
     for target in [TargetNetwork::Every(50), TargetNetwork::None] {
         let mut agent = agent(DqnSettings { target, ..settings() }, signals());
-        for _ in 0..1700 {
+        for _ in 0..900 {
             agent.live().unwrap();
         }
         let score = agent.mean_score().unwrap();
@@ -88,7 +89,7 @@ fn nothing_is_learned_from_rewards_that_are_all_reassigned() {
     let (model, weights) = (model(), model().initial_weights());
     let noise = ObservationNoise { reward_share: 1.0, ..Default::default() };
     let mut agent = DqnAgent::new(settings(), signals(), noise, &model, &weights, 3).unwrap();
-    for _ in 0..1700 {
+    for _ in 0..900 {
         agent.live().unwrap();
     }
     assert!(agent.mean_score().unwrap() < 5.0, "{:?}", agent.mean_score());
@@ -112,7 +113,7 @@ fn the_update_is_the_way_from_the_given_weights() {
 #[test]
 fn memory_steps_and_exploration_survive_a_restart() {
     let mut before = agent(settings(), signals());
-    for _ in 0..450 {
+    for _ in 0..430 {
         before.live().unwrap();
     }
     let mut after = agent(settings(), signals());
@@ -178,16 +179,10 @@ fn a_network_with_too_few_outputs_is_refused() {
 #[test]
 fn the_same_seed_gives_the_same_agent() {
     let run = || {
-        let mut agent = agent(settings(), Box::new(GridGame::SpaceInvaders.environment(5)));
-        (0..120).for_each(|_| drop(agent.live().unwrap()));
-        agent.weights().to_vec()
-    };
-    // Space Invaders has six channels: a model of four does not fit.
-    let result = std::panic::catch_unwind(run);
-    assert!(result.is_err());
-    let run = || {
         let mut agent = agent(settings(), Box::new(GridGame::Breakout.environment(5)));
-        (0..120).for_each(|_| drop(agent.live().unwrap()));
+        (0..120).for_each(|_| {
+            agent.live().unwrap();
+        });
         agent.weights().to_vec()
     };
     assert_eq!(run(), run());

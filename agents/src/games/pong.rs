@@ -5,7 +5,7 @@
 //! back upwards, the lower one downwards, the middle one mirrors it. Who misses gives the other a point: the reward is 1 or
 //! −1. The ball then starts in the middle, towards the loser, from a row and in a direction that follow from the number of
 //! points; the episode is over when one side has five. While the ball comes towards it, the opponent follows its row by one
-//! cell in every second step, so that it can be outplayed.
+//! cell in two of three steps, so that it can be outplayed.
 
 use super::{GridAction, GridFrame, GridRules, LAST};
 
@@ -19,6 +19,8 @@ pub(super) const POINTS: u32 = 5;
 /// Rows of a paddle's middle cell.
 const PADDLE_MIN: usize = 1;
 const PADDLE_MAX: usize = LAST - 1;
+/// The opponent stands still in one of so many steps.
+const OPPONENT_PAUSE: u32 = 3;
 /// The columns from which the ball starts to the left and to the right.
 const START_COLUMNS: (usize, usize) = (5, 4);
 
@@ -35,8 +37,8 @@ pub struct GridPong {
     moves_right: bool,
     own_points: u32,
     opponent_points: u32,
-    /// The opponent moved in the last step in which it wanted to.
-    opponent_moved: bool,
+    /// Steps in which the opponent wanted to move.
+    opponent_steps: u32,
     first_row: usize,
 }
 
@@ -51,7 +53,7 @@ impl Default for GridPong {
             moves_right: true,
             own_points: 0,
             opponent_points: 0,
-            opponent_moved: false,
+            opponent_steps: 0,
             first_row: 4,
         };
         game.serve(true);
@@ -83,8 +85,8 @@ impl GridPong {
         if self.moves_right {
             return;
         }
-        self.opponent_moved = !self.opponent_moved;
-        if self.opponent_moved {
+        self.opponent_steps = self.opponent_steps.wrapping_add(1);
+        if !self.opponent_steps.is_multiple_of(OPPONENT_PAUSE) {
             self.opponent = towards(self.opponent, self.ball.0);
         }
     }
