@@ -10,6 +10,9 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use crate::environment::{Environment, EnvironmentError, EnvironmentStep, EpisodeEnd, FrameShape};
 
+/// A program for Python that shows Atari games and environments of Gymnasium: `python3 -c SCRIPT atari breakout`.
+pub const SCRIPT: &str = include_str!("../gymnasium_pipe.py");
+
 const MAGIC: [u8; 4] = *b"EVG1";
 const RESET: u8 = u8::MAX;
 /// Numbers of one state, at most: four colour pictures of 210 × 160 are 403,200.
@@ -24,42 +27,43 @@ const STARTS_MAX: u32 = 3;
 pub enum PipeError {
     /// It cannot be started.
     #[error(
-        "cannot start the environment {command:?}: {cause}; give the command of a program that speaks docs/games.md"
+        "cannot start the environment {name:?}: {cause}; name a program that speaks the protocol of docs/games.md"
     )]
     Start {
-        /// The command.
-        command: String,
+        /// Its name.
+        name: String,
         /// The system's error.
         cause: io::Error,
     },
     /// It ended, or wrote something else.
     #[error(
-        "the environment {command:?} ended or wrote something else ({cause}); its own messages are on stderr"
+        "the environment {name:?} ended or wrote something else ({cause}); its own messages are on stderr"
     )]
     Broken {
-        /// The command.
-        command: String,
+        /// Its name.
+        name: String,
         /// The system's error.
         cause: io::Error,
     },
     /// Its header cannot be used.
-    #[error("the environment {command:?} announces {what}; see docs/games.md for what a program must write")]
+    #[error("the environment {name:?} announces {what}; see docs/games.md for what a program must write")]
     Header {
-        /// The command.
-        command: String,
+        /// Its name.
+        name: String,
         /// What is wrong.
         what: &'static str,
     },
     /// Started again, it has another shape.
-    #[error("the environment {command:?} has other frames or actions after a restart than before")]
+    #[error("the environment {name:?} has other frames or actions after a restart than before")]
     Changed {
-        /// The command.
-        command: String,
+        /// Its name.
+        name: String,
     },
 }
 
 /// An environment in a process of its own. A process that ends is started again, and the episode counts as cut off.
 pub struct GymnasiumProcess {
+    name: String,
     command: Vec<String>,
     running: Option<Running>,
     shape: FrameShape,
@@ -76,10 +80,11 @@ struct Running {
 }
 
 impl GymnasiumProcess {
-    /// Starts a command and reads its header.
-    pub fn start(command: Vec<String>) -> Result<Self, PipeError> {
-        let (running, shape, actions) = start(&command)?;
-        Ok(Self { command, running: Some(running), shape, actions, notice: None, restarts: 0 })
+    /// Starts a command and reads its header; the name is for messages.
+    pub fn start(name: impl Into<String>, command: Vec<String>) -> Result<Self, PipeError> {
+        let name = name.into();
+        let (running, shape, actions) = start(&name, &command)?;
+        Ok(Self { name, command, running: Some(running), shape, actions, notice: None, restarts: 0 })
     }
 
     /// Restarts so far.
@@ -115,15 +120,15 @@ impl GymnasiumProcess {
 
     fn restart(&mut self, cause: &io::Error) -> Result<(), PipeError> {
         self.stop();
-        let (running, shape, actions) = start(&self.command)?;
+        let (running, shape, actions) = start(&self.name, &self.command)?;
         self.running = Some(running);
         if (shape, actions) != (self.shape, self.actions) {
-            return Err(PipeError::Changed { command: self.command.join(" ") });
+            return Err(PipeError::Changed { name: self.name.clone() });
         }
         self.restarts += 1;
         if self.restarts == 1 {
-            let command = self.command.join(" ");
-            self.notice = Some(format!("the environment {command:?} ended ({cause}) and was started again"));
+            let name = &self.name;
+            self.notice = Some(format!("the environment {name:?} ended ({cause}) and was started again"));
         }
         Ok(())
     }
@@ -157,7 +162,7 @@ impl Environment for GymnasiumProcess {
             match self.ask(RESET, frame) {
                 Ok(_) => break,
                 Err(cause) if attempt == STARTS_MAX => {
-                    return Err(PipeError::Broken { command: self.command.join(" "), cause }.into());
+                    return Err(PipeError::Broken { name: self.name.clone(), cause }.into());
                 }
                 Err(cause) => self.restart(&cause)?,
             }
@@ -186,9 +191,9 @@ impl Environment for GymnasiumProcess {
     }
 }
 
-fn start(command: &[String]) -> Result<(Running, FrameShape, usize), PipeError> {
-    let name = || command.join(" ");
-    let fail = |cause| PipeError::Start { command: name(), cause };
+fn start(name: &str, command: &[String]) -> Result<(Running, FrameShape, usize), PipeError> {
+    let name = || name.to_owned();
+    let fail = |cause| PipeError::Start { name: name(), cause };
     let (program, arguments) = command.split_first().ok_or_else(|| fail(io::ErrorKind::NotFound.into()))?;
     let mut child = Command::new(program)
         .args(arguments)
@@ -207,9 +212,9 @@ fn start(command: &[String]) -> Result<(Running, FrameShape, usize), PipeError> 
             let _ended = running.child.kill();
             let _reaped = running.child.wait();
             return Err(match failed {
-                Ok(Err(what)) => PipeError::Header { command: name(), what },
-                Ok(Ok(_)) => PipeError::Broken { command: name(), cause: io::ErrorKind::InvalidData.into() },
-                Err(cause) => PipeError::Broken { command: name(), cause },
+                Ok(Err(what)) => PipeError::Header { name: name(), what },
+                Ok(Ok(_)) => PipeError::Broken { name: name(), cause: io::ErrorKind::InvalidData.into() },
+                Err(cause) => PipeError::Broken { name: name(), cause },
             });
         }
     };

@@ -115,8 +115,13 @@ impl<S: Source> InlineNode<S> {
             }
             NodeEffect::Train(job) => {
                 let begin = Instant::now();
-                let model = self.models.find(job.graph);
-                let trained = model.and_then(|model| model.train(&job, || false).ok().flatten());
+                let trained = match self.source.local_training() {
+                    Some(agent) => agent.train(&job),
+                    None => {
+                        let model = self.models.find(job.graph);
+                        model.and_then(|model| model.train(&job, || false).ok().flatten())
+                    }
+                };
                 let outcome = trained.ok_or(Declined::TrainingFailed);
                 self.training += begin.elapsed();
                 Some(NodeInput::Trained { job_id: job.id, outcome })

@@ -23,7 +23,7 @@ fn python(script: &str, argument: &str) -> Vec<String> {
 
 #[test]
 fn a_process_is_an_environment() {
-    let mut process = GymnasiumProcess::start(python(SCRIPT, "100")).unwrap();
+    let mut process = GymnasiumProcess::start("steps", python(SCRIPT, "100")).unwrap();
     assert_eq!((process.frame_shape().state_len(), process.actions()), (1, 3));
     let mut frame = [0];
     process.reset(&mut frame).unwrap();
@@ -38,7 +38,7 @@ fn a_process_is_an_environment() {
 
 #[test]
 fn a_dead_process_is_started_again_and_said_once() {
-    let mut process = GymnasiumProcess::start(python(SCRIPT, "2")).unwrap();
+    let mut process = GymnasiumProcess::start("steps", python(SCRIPT, "2")).unwrap();
     let mut frame = [0];
     process.reset(&mut frame).unwrap();
     process.step(1, &mut frame).unwrap();
@@ -53,7 +53,7 @@ fn a_dead_process_is_started_again_and_said_once() {
 
 #[test]
 fn a_process_that_never_answers_is_given_up() {
-    let mut process = GymnasiumProcess::start(python(SCRIPT, "0")).unwrap();
+    let mut process = GymnasiumProcess::start("steps", python(SCRIPT, "0")).unwrap();
     let error = process.reset(&mut [0]).unwrap_err().to_string();
     assert!(error.contains("ended"), "{error}");
 }
@@ -61,7 +61,7 @@ fn a_process_that_never_answers_is_given_up() {
 #[test]
 fn a_program_that_is_no_environment_is_refused_with_a_sentence() {
     let start =
-        |command: &[&str]| GymnasiumProcess::start(command.iter().map(|word| (*word).to_owned()).collect());
+        |command: &[&str]| GymnasiumProcess::start("none", command.iter().map(|word| (*word).to_owned()).collect());
     let error = |command: &[&str]| start(command).err().unwrap().to_string();
     assert!(error(&["/nowhere/at/all"]).contains("cannot start"));
     assert!(error(&["true"]).contains("ended"));

@@ -9,6 +9,7 @@ mod duplicate_filter;
 mod error;
 mod intake;
 mod lines;
+mod local_training;
 mod meter_line;
 mod number;
 mod obis;
@@ -37,6 +38,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 pub use error::SourceError;
 pub use intake::{Intake, RawInput};
+pub use local_training::LocalTraining;
 pub use paced::Paced;
 pub use registry::{SourceContext, SourceKind};
 #[cfg(feature = "serial")]
@@ -92,6 +94,11 @@ pub trait Source: Send {
         self.intake().map_or(0, Intake::malformed)
     }
 
+    /// Training by acting, where the source is an environment: it takes the place of training on samples.
+    fn local_training(&mut self) -> Option<&mut dyn LocalTraining> {
+        None
+    }
+
     /// The acknowledgement of all data since the last one, to be sent once they are in the journal; none where the sender
     /// expects none.
     fn acknowledgement(&mut self) -> Option<Acknowledgement> {
@@ -121,6 +128,10 @@ impl<S: Source + ?Sized> Source for Box<S> {
 
     fn intake(&self) -> Option<&Intake> {
         (**self).intake()
+    }
+
+    fn local_training(&mut self) -> Option<&mut dyn LocalTraining> {
+        (**self).local_training()
     }
 
     fn acknowledgement(&mut self) -> Option<Acknowledgement> {
