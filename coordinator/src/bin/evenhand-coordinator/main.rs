@@ -137,6 +137,7 @@ enum CoordinatorCommand {
 }
 
 /// An error with the exit code of the program.
+#[derive(Debug)]
 struct CommandFailure {
     exit: Exit,
     error: anyhow::Error,
