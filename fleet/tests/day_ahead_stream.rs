@@ -129,8 +129,11 @@ fn what_is_scored_and_trained_on_is_the_windows_rows() {
     for (at, row) in rows[rows.len() - of_one..].iter().enumerate() {
         assert_eq!(row.inputs, clean.batch.inputs[at * inputs..(at + 1) * inputs]);
     }
-    let held_out = stream.held_out(ROUNDS).batch;
-    assert_eq!(held_out.shape[0], 2 * clean.batch.shape[0], "the last round and the one ahead");
+    let held_out = stream.held_out(ROUNDS);
+    assert_eq!(held_out.clean.batch.shape[0], 2 * clean.batch.shape[0], "the last round and the one ahead");
+    let nodes = held_out.nodes.expect("households have their own days");
+    assert_eq!(nodes.len(), held_out.clean.batch.shape[0]);
+    assert!((0..NODES).all(|node| nodes.iter().filter(|of| **of == node).count() == nodes.len() / NODES));
 }
 
 #[test]

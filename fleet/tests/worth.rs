@@ -7,11 +7,11 @@ use std::sync::Arc;
 use evenhand_fairness::game::FunctionGame;
 use evenhand_fairness::measures::pearson;
 use evenhand_fairness::shapley::{self, Effort};
-use evenhand_fleet::data::{self, AsPublished, Dataset};
+use evenhand_fleet::data::{self, AsPublished, Dataset, SamplePool};
 use evenhand_fleet::experiment::worth::node_set::NodeSet;
 use evenhand_fleet::experiment::worth::progress::TrainingProgress;
 use evenhand_fleet::experiment::worth::regression::{ValuedCoalition, WorthEstimate, shapley_regression};
-use evenhand_fleet::experiment::worth::run::WorthRunner;
+use evenhand_fleet::experiment::worth::run::{LoadScenario, WorthRunner};
 use evenhand_fleet::experiment::worth::sampling::sampled_pairs;
 use evenhand_fleet::experiment::worth::settings::WorthSettings;
 use evenhand_fleet::experiment::worth::training::RetrainingGame;
@@ -145,7 +145,7 @@ fn measured(
     out: &std::path::Path,
     settings: &WorthSettings,
 ) -> evenhand_fleet::experiment::worth::truth::WorthTruth {
-    let load: &evenhand_fleet::experiment::worth::run::LoadScenario<'_> =
+    let load: &LoadScenario<'_> =
         &|scenario| Ok(data::load(scenario.dataset, None, &scenario.data_request())?);
     let runner = WorthRunner { out, jobs: 2, load, interrupt: &Interrupt::default() };
     let mut progress = TrainingProgress::new(std::io::sink(), ProgressStyle::Silent, 1);
@@ -163,7 +163,7 @@ fn the_worth_of_a_tiny_training_is_that_of_all_its_coalitions() {
     let mut trainer = game.trainer();
     let mut oracle = FunctionGame::new(5, |members: &[bool]| {
         let members = (0..5).filter(|node| members[*node]).collect();
-        -game.score(&mut trainer, members, 0.02).unwrap().loss
+        -game.score(&mut trainer, members, 0.02).unwrap().found.loss
     });
     let exact = shapley::exact(&mut oracle).unwrap().values;
     let found: Vec<f64> = truth.nodes.iter().map(|node| node.worth).collect();
@@ -171,6 +171,40 @@ fn the_worth_of_a_tiny_training_is_that_of_all_its_coalitions() {
     let gained = truth.initial.loss - truth.all.loss;
     assert!((found.iter().sum::<f64>() - gained).abs() < 1e-9, "worths share out what all gain");
     assert!(truth.nodes.iter().all(|node| node.se == Some(0.0)));
+}
+
+#[test]
+fn what_a_node_gives_is_its_value_where_it_is_no_judge() {
+    let (out, settings) = (tempfile::tempdir().unwrap(), tiny(4));
+    let owned = |scenario: &ScenarioConfig| {
+        let pool = data::load(scenario.dataset, None, &scenario.data_request()).unwrap();
+        let each = pool.len() / 4;
+        SamplePool { owners: Some((0..4).map(|node| node * each..(node + 1) * each).collect()), ..pool }
+    };
+    let load: &LoadScenario<'_> = &|scenario| Ok(owned(scenario));
+    let runner = WorthRunner { out: out.path(), jobs: 2, load, interrupt: &Interrupt::default() };
+    let mut progress = TrainingProgress::new(std::io::sink(), ProgressStyle::Silent, 1);
+    let truth = runner.truth(&settings, &mut progress).unwrap().unwrap();
+
+    let game = RetrainingGame::new(&settings, &Arc::new(owned(&settings.scenario))).unwrap();
+    let judges = game.judges();
+    assert_eq!(judges.iter().map(|(node, _)| *node).collect::<Vec<_>>(), [0, 1, 2, 3]);
+    let mut trainer = game.trainer();
+    for (node, found) in truth.nodes.iter().enumerate() {
+        let mut oracle = FunctionGame::new(4, |members: &[bool]| {
+            let members = (0..4).filter(|node| members[*node]).collect();
+            let judged = game.score(&mut trainer, members, 0.02).unwrap();
+            let mean: f64 = judges.iter().zip(&judged.losses).map(|((_, share), loss)| share * loss).sum();
+            assert!((mean - judged.found.loss).abs() < 1e-6, "all judges together are everybody");
+            let others = judges.iter().zip(&judged.losses).filter(|((judge, _), _)| *judge != node);
+            let (weight, loss) = others
+                .fold((0.0, 0.0), |(weight, sum), ((_, share), loss)| (weight + share, sum + share * loss));
+            -loss / weight
+        });
+        let exact = shapley::exact(&mut oracle).unwrap().values[node];
+        assert!((found.worth_to_others.unwrap() - exact).abs() < 1e-6, "{found:?}, not {exact}");
+    }
+    assert!(measured(tempfile::tempdir().unwrap().path(), &tiny(4)).nodes[0].worth_to_others.is_none());
 }
 
 #[test]
@@ -195,7 +229,7 @@ fn coalitions_that_share_their_data_share_their_order() {
     assert_eq!(score(&[0, 2]), score(&[2, 0]));
     assert_ne!(score(&[0, 2]), score(&[0, 1, 2]));
     let initial = score(&[]);
-    assert!(score(&[0]).loss < initial.loss, "one honest node teaches something");
+    assert!(score(&[0]).found.loss < initial.found.loss, "one honest node teaches something");
 }
 
 const SMALL: &str = "--nodes 4 --trials 2 --rounds 12 --batch 2 --steps 10 --held-out 20 --corruption label-noise \

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::detection::DetectionCounts;
 use super::setup::Setup;
 use super::stored_file::{self, StoredFileError, StoredKind};
+use super::worth::truth::KnownWorths;
 use crate::data::{Dataset, SamplePool};
 use crate::sim::online::OnlineScore;
 use crate::sim::{RecordedRun, RunFigures};
@@ -42,7 +43,7 @@ pub struct TrialRecord {
     pub recorded: Option<usize>,
     /// The worth of its nodes by retraining, in their order; known from elsewhere and not stored here.
     #[serde(skip)]
-    pub worths: Option<Vec<f64>>,
+    pub worths: Option<KnownWorths>,
 }
 
 /// The result of a trial: [`TrialRecord`] without what its caller knows already.
@@ -190,9 +191,17 @@ impl TrialRecord {
 
     /// Pearson of the standings with the worth of the nodes; none if that is not known, or either is equal for all.
     pub fn rho_worth(&self) -> Option<f64> {
+        self.rho_of_standings(&self.worths.as_ref()?.to_all)
+    }
+
+    /// The same with their worth to the others.
+    pub fn rho_worth_to_others(&self) -> Option<f64> {
+        self.rho_of_standings(self.worths.as_ref()?.to_others.as_deref()?)
+    }
+
+    fn rho_of_standings(&self, worths: &[f64]) -> Option<f64> {
         let standings: Vec<f64> = self.figures.nodes.iter().map(|node| node.standing).collect();
-        let worths = self.worths.as_deref().filter(|worths| worths.len() == standings.len())?;
-        measures::pearson(&standings, worths)
+        (worths.len() == standings.len()).then(|| measures::pearson(&standings, worths))?
     }
 }
 

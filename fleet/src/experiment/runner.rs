@@ -15,6 +15,7 @@ use super::progress::TrialProgress;
 use super::record::{RecordError, TrialRecord, TrialResult};
 use super::setup::Setup;
 use super::workers;
+use super::worth::truth::KnownWorths;
 use crate::data::SamplePool;
 use crate::sim::RunEnd;
 use crate::sim::{Interrupt, SimulationError};
@@ -86,7 +87,7 @@ impl TrialRecords {
     /// Adds the worth of nodes to the trials of which `worths` knows it.
     pub fn with_worths<E>(
         mut self,
-        mut worths: impl FnMut(&Setup) -> Result<Option<Vec<f64>>, E>,
+        mut worths: impl FnMut(&Setup) -> Result<Option<KnownWorths>, E>,
     ) -> Result<Self, E> {
         for record in self.by_path.values_mut() {
             record.worths = worths(&record.setup)?;

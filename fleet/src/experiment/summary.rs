@@ -54,6 +54,8 @@ pub struct StrategyFigures {
     pub rho_standing: Option<Estimate>,
     /// Pearson of the standings with worth, in the trials whose worth is known.
     pub rho_worth: Option<Estimate>,
+    /// The same with worth to the others, where samples have owners.
+    pub rho_worth_to_others: Option<Estimate>,
     /// The control, in which all data are equally good; none where it was not run.
     pub level_0: Option<ControlFigures>,
     /// Share of reference gradients that were taken for an earlier one of the same node.
@@ -136,6 +138,7 @@ impl StrategyFigures {
             recall: over(|record| record.figures.recall),
             rho_standing: over(|record| Measure::RhoStanding.of(record)),
             rho_worth: over(TrialRecord::rho_worth),
+            rho_worth_to_others: over(TrialRecord::rho_worth_to_others),
             level_0: ControlFigures::of(control),
             repeated_answers: over(|record| record.detections.repeated_share()),
             twin_answers: over(|record| record.detections.twin_share()),

@@ -26,4 +26,4 @@ pub use day_ahead::series_config;
 pub use error::ScenarioError;
 pub use false_readings::FalseReadings;
 pub use source::NodeStream;
-pub use stream::{CleanRound, SampleStream, TrainedRow};
+pub use stream::{CleanRound, HeldOut, SampleStream, TrainedRow};

@@ -62,6 +62,15 @@ pub struct CleanRound {
     pub scales: Vec<(f32, f32)>,
 }
 
+/// Clean samples that no node was trained on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HeldOut {
+    /// The samples.
+    pub clean: CleanRound,
+    /// By sample: the node that measures it; none where samples are anybody's.
+    pub nodes: Option<Vec<usize>>,
+}
+
 impl SampleStream {
     /// Partitions the pool, and chooses the samples that are corrupted.
     pub fn new(pool: Arc<SamplePool>, config: &ScenarioConfig) -> Result<Self, ScenarioError> {
@@ -264,9 +273,12 @@ impl SampleStream {
 
     /// Clean samples, each once, that no node measures before round `from`: those of the later rounds, or any where nodes
     /// see only some classes.
-    pub fn held_out(&self, from: u32) -> CleanRound {
+    pub fn held_out(&self, from: u32) -> HeldOut {
         if self.is_read() {
-            return self.clean_days(from..self.rounds() + 1);
+            let rounds = from..self.rounds() + 1;
+            let nodes = (0..self.households.len())
+                .flat_map(|node| std::iter::repeat_n(node, self.household_days(node, &rounds).len()));
+            return HeldOut { nodes: Some(nodes.collect()), clean: self.clean_days(rounds) };
         }
         let before = |round: &u32| *round < from;
         let seen: BTreeSet<u32> =
@@ -275,19 +287,30 @@ impl SampleStream {
             Some(scored) => (1..=scored.rounds()).flat_map(|round| scored.all(round)).copied().collect(),
             None => (from..=self.rounds()).flat_map(|round| self.measured.all(round)).copied().collect(),
         };
-        self.clean_samples(&all.difference(&seen).copied().collect::<Vec<_>>())
+        let chosen: Vec<u32> = all.difference(&seen).copied().collect();
+        HeldOut { clean: self.clean_samples(&chosen), nodes: self.owning_nodes(&chosen) }
+    }
+
+    /// By sample: the node that has the readings of its owner; none where samples have no owner.
+    fn owning_nodes(&self, samples: &[u32]) -> Option<Vec<usize>> {
+        let owners: Vec<_> = self.pool.owners.as_ref()?.iter().filter(|range| !range.is_empty()).collect();
+        let owner = |at: &u32| owners.iter().position(|range| range.contains(&(*at as usize)));
+        samples.iter().map(owner).collect()
+    }
+
+    fn household_days(&self, node: usize, rounds: &std::ops::Range<u32>) -> LeadRows {
+        let clean = &self.households[node].clean;
+        let rows = rounds.clone().filter_map(|round| clean.get(round as usize - 1));
+        rows.fold(LeadRows::default(), |mut all, rows| {
+            all.inputs.extend(&rows.inputs);
+            all.targets.extend(&rows.targets);
+            all
+        })
     }
 
     fn clean_days(&self, rounds: std::ops::Range<u32>) -> CleanRound {
-        let of = |home: &'_ StreamedHousehold| {
-            let rows = rounds.clone().filter_map(|round| home.clean.get(round as usize - 1));
-            rows.fold(LeadRows::default(), |mut all, rows| {
-                all.inputs.extend(&rows.inputs);
-                all.targets.extend(&rows.targets);
-                all
-            })
-        };
-        let parts: Vec<LeadRows> = self.households.iter().map(of).collect();
+        let parts: Vec<LeadRows> =
+            (0..self.households.len()).map(|node| self.household_days(node, &rounds)).collect();
         let inputs: Vec<f32> = parts.iter().flat_map(|part| &part.inputs).copied().collect();
         let targets = parts.iter().flat_map(|part| &part.targets).copied().collect();
         let shape = vec![inputs.len() / INPUTS, INPUTS];

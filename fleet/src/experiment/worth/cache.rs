@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::node_set::NodeSet;
-use super::training::CoalitionScore;
+use super::training::{CoalitionScore, JudgedScore};
 use super::truth::WORTH;
 use crate::experiment::stored_file::StoredFileError;
 
@@ -18,7 +18,7 @@ use crate::experiment::stored_file::StoredFileError;
 pub struct ScoreCache {
     path: PathBuf,
     file: File,
-    known: BTreeMap<NodeSet, CoalitionScore>,
+    known: BTreeMap<NodeSet, JudgedScore>,
 }
 
 /// A line of the file.
@@ -29,6 +29,7 @@ struct ScoreLine {
     coalition: String,
     loss: f64,
     score: Option<f64>,
+    losses: Vec<f64>,
 }
 
 impl ScoreCache {
@@ -45,10 +46,11 @@ impl ScoreCache {
         let mut known = BTreeMap::new();
         for line in text[..whole].lines() {
             let malformed = |cause| WORTH.malformed(&path, cause);
-            let ScoreLine { coalition, loss, score } = serde_json::from_str(line).map_err(malformed)?;
+            let ScoreLine { coalition, loss, score, losses } =
+                serde_json::from_str(line).map_err(malformed)?;
             let members = NodeSet::parse(&coalition)
                 .ok_or_else(|| malformed(serde::de::Error::custom("a coalition is hexadecimal")))?;
-            known.insert(members, CoalitionScore { loss, score });
+            known.insert(members, JudgedScore { found: CoalitionScore { loss, score }, losses });
         }
         let file =
             OpenOptions::new().create(true).write(true).truncate(false).open(&path).map_err(unwritable)?;
@@ -59,13 +61,14 @@ impl ScoreCache {
     }
 
     /// The score of a coalition.
-    pub fn get(&self, members: NodeSet) -> Option<CoalitionScore> {
-        self.known.get(&members).copied()
+    pub fn get(&self, members: NodeSet) -> Option<&JudgedScore> {
+        self.known.get(&members)
     }
 
     /// Stores the score of a coalition.
-    pub fn put(&mut self, members: NodeSet, found: CoalitionScore) -> Result<(), StoredFileError> {
-        let line = ScoreLine { coalition: members.text(), loss: found.loss, score: found.score };
+    pub fn put(&mut self, members: NodeSet, found: JudgedScore) -> Result<(), StoredFileError> {
+        let JudgedScore { found: CoalitionScore { loss, score }, losses } = found.clone();
+        let line = ScoreLine { coalition: members.text(), loss, score, losses };
         let unwritable = |cause| StoredFileError::Unwritable { path: self.path.clone(), cause };
         let mut text = serde_json::to_string(&line).map_err(|error| unwritable(error.into()))?;
         text.push('\n');
@@ -84,17 +87,18 @@ mod tests {
     fn scores_are_there_again_and_a_line_that_was_cut_short_is_not() {
         let out = tempfile::tempdir().unwrap();
         let (one, other) = (NodeSet::of_bits(5), NodeSet::of_bits(6));
-        let found = CoalitionScore { loss: 0.5, score: None };
+        let found =
+            JudgedScore { found: CoalitionScore { loss: 0.5, score: None }, losses: vec![0.25, 0.75] };
         let mut cache = ScoreCache::open(out.path(), "a game").unwrap();
-        cache.put(one, found).unwrap();
-        cache.put(other, found).unwrap();
+        cache.put(one, found.clone()).unwrap();
+        cache.put(other, found.clone()).unwrap();
         let path = cache.path.clone();
         let text = fs::read_to_string(&path).unwrap();
         fs::write(&path, &text[..text.len() - 5]).unwrap();
         let mut again = ScoreCache::open(out.path(), "a game").unwrap();
-        assert_eq!((again.get(one), again.get(other)), (Some(found), None));
-        again.put(other, found).unwrap();
-        assert_eq!(ScoreCache::open(out.path(), "a game").unwrap().get(other), Some(found));
+        assert_eq!((again.get(one), again.get(other)), (Some(&found), None));
+        again.put(other, found.clone()).unwrap();
+        assert_eq!(ScoreCache::open(out.path(), "a game").unwrap().get(other), Some(&found));
         assert_eq!(ScoreCache::open(out.path(), "another").unwrap().get(one), None);
     }
 
@@ -102,7 +106,7 @@ mod tests {
     fn a_file_of_something_else_is_refused() {
         let out = tempfile::tempdir().unwrap();
         let path = ScoreCache::open(out.path(), "a game").unwrap().path;
-        fs::write(&path, "{\"coalition\": \"x\", \"loss\": 1, \"score\": null}\n").unwrap();
+        fs::write(&path, "{\"coalition\": \"x\", \"loss\": 1, \"score\": null, \"losses\": []}\n").unwrap();
         let error = ScoreCache::open(out.path(), "a game").unwrap_err();
         assert!(matches!(error, StoredFileError::Malformed { .. }), "{error}");
         assert!(error.to_string().contains("hexadecimal"), "{error}");

@@ -15,8 +15,12 @@ pub struct WorthFigures {
     pub rho_zeta: Option<Estimate>,
     /// The same with worth by accuracy or MAPE.
     pub rho_zeta_by_score: Option<Estimate>,
+    /// The same with worth to the others; none where samples are anybody's.
+    pub rho_zeta_to_others: Option<Estimate>,
     /// Share of the variance of worths that is not their error, over seeds.
     pub reliability: Option<Estimate>,
+    /// The same of worths to the others.
+    pub reliability_to_others: Option<Estimate>,
     /// The control, in which all data are equally good; none where it was not run.
     pub level_0: Option<WorthControl>,
     /// One a seed.
@@ -38,7 +42,9 @@ impl WorthFigures {
         Self {
             rho_zeta: Estimate::of(trials.iter().map(|truth| truth.rho_zeta)),
             rho_zeta_by_score: Estimate::of(trials.iter().map(|truth| truth.rho_zeta_by_score)),
+            rho_zeta_to_others: Estimate::of(trials.iter().map(|truth| truth.rho_zeta_to_others)),
             reliability: Estimate::of(trials.iter().map(|truth| truth.reliability)),
+            reliability_to_others: Estimate::of(trials.iter().map(|truth| truth.reliability_to_others)),
             level_0: (!control.is_empty()).then(|| WorthControl {
                 rho_zeta: Estimate::of(control.iter().map(|truth| truth.rho_zeta)),
                 trials: control,
@@ -59,6 +65,10 @@ impl WorthFigures {
             put(&mut text, format_args!("; level 0: {}", shown(&control.rho_zeta)));
         }
         put(&mut text, format_args!("\nreliability    {}\n", shown(&self.reliability)));
+        if self.rho_zeta_to_others.is_some() {
+            let (rho, reliability) = (shown(&self.rho_zeta_to_others), shown(&self.reliability_to_others));
+            put(&mut text, format_args!("ρ(−ζ, worth to the others) {rho}, its reliability {reliability}\n"));
+        }
         text
     }
 }
@@ -93,16 +103,29 @@ fn trial(text: &mut String, truth: &WorthTruth) {
     );
     put(
         text,
-        format_args!("node     {:>7}{:>10}{:>9}{:>14}{:>9}\n", "ζ", "worth", "±", format!("by {score}"), "±"),
+        format_args!(
+            "node     {:>7}{:>10}{:>9}{:>14}{:>9}{:>12}{:>9}\n",
+            "ζ",
+            "worth",
+            "±",
+            format!("by {score}"),
+            "±",
+            "to others",
+            "±"
+        ),
     );
-    for NodeWorth { id, zeta, worth, se, worth_by_score, se_by_score } in &truth.nodes {
+    for node in &truth.nodes {
+        let NodeWorth { id, zeta, worth, se, worth_by_score, se_by_score, worth_to_others, se_to_others } =
+            node;
         let error = |error: &Option<f64>| error.map_or("–".into(), |error| format!("{error:.4}"));
         put(
             text,
             format_args!(
-                "{id:9}{zeta:>7.3}{worth:>10.4}{:>9}{worth_by_score:>14.4}{:>9}\n",
+                "{id:9}{zeta:>7.3}{worth:>10.4}{:>9}{worth_by_score:>14.4}{:>9}{:>12}{:>9}\n",
                 error(se),
-                error(se_by_score)
+                error(se_by_score),
+                error(worth_to_others),
+                error(se_to_others)
             ),
         );
     }

@@ -8,6 +8,7 @@
 pub mod cache;
 mod error;
 pub mod figures;
+mod judges;
 pub mod node_set;
 pub mod progress;
 pub mod regression;

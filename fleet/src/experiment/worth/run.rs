@@ -10,12 +10,13 @@ use rand_chacha::ChaCha8Rng;
 
 use super::WorthError;
 use super::cache::ScoreCache;
+use super::judges::loss_of_others;
 use super::node_set::NodeSet;
 use super::progress::TrainingProgress;
 use super::regression::{ValuedCoalition, WorthEstimate, shapley_regression};
 use super::sampling::{SampledCoalition, sampled_pairs};
 use super::settings::WorthSettings;
-use super::training::{CoalitionScore, RetrainingGame};
+use super::training::{CoalitionScore, JudgedScore, RetrainingGame};
 use super::truth::{NodeWorth, WORTH, WorthTruth};
 use crate::data::SamplePool;
 use crate::experiment::ExperimentError;
@@ -64,9 +65,11 @@ impl WorthRunner<'_> {
         let Some(cache) = self.scores(settings, (&game, learning_rate), &pool, &wanted, progress)? else {
             return Ok(None);
         };
-        let score = |members| cache.get(members).unwrap_or(CoalitionScore { loss: f64::NAN, score: None });
+        let unknown =
+            JudgedScore { found: CoalitionScore { loss: f64::NAN, score: None }, losses: Vec::new() };
+        let score = |members| cache.get(members).unwrap_or(&unknown);
         let (initial, of_all) = (score(NodeSet::EMPTY), score(all));
-        let estimate = |value: &dyn Fn(CoalitionScore) -> f64| {
+        let estimate = |value: &dyn Fn(&JudgedScore) -> f64| {
             let valued = |one: &SampledCoalition| ValuedCoalition {
                 members: one.members,
                 weight: one.weight,
@@ -76,21 +79,32 @@ impl WorthRunner<'_> {
             let rows: Vec<ValuedCoalition> = sampled.iter().map(valued).collect();
             shapley_regression(settings.scenario.nodes, (value(initial), value(of_all)), &rows)
         };
-        let by_loss = estimate(&|found| -found.loss);
+        let by_loss = estimate(&|judged| -judged.found.loss);
         // A model that is lost scores as the initial one does.
         let sign = if settings.scenario.dataset.has_classes() { 1.0 } else { -1.0 };
-        let by_score = estimate(&|found| sign * found.score.or(initial.score).unwrap_or(0.0));
+        let by_score = estimate(&|judged| sign * judged.found.score.or(initial.found.score).unwrap_or(0.0));
+        let judges = game.judges();
+        let to_others: Vec<Option<(f64, Option<f64>)>> = (0..settings.scenario.nodes)
+            .map(|node| {
+                loss_of_others(&judges, &initial.losses, node)?;
+                let found =
+                    estimate(&|judged| -loss_of_others(&judges, &judged.losses, node).unwrap_or(f64::NAN));
+                Some((found.values[node], found.standard_errors.map(|errors| errors[node])))
+            })
+            .collect();
         let truth = WorthTruth {
             format: WORTH.format,
             settings: settings.clone(),
             learning_rate,
             trainings: wanted.len(),
-            initial,
-            all: of_all,
+            initial: initial.found,
+            all: of_all.found,
             rho_zeta: None,
             rho_zeta_by_score: None,
+            rho_zeta_to_others: None,
             reliability: None,
-            nodes: nodes(&game.zetas, &by_loss, &by_score),
+            reliability_to_others: None,
+            nodes: nodes(&game.zetas, &by_loss, &by_score, &to_others),
         };
         let truth = truth.summarised();
         truth.save(self.out)?;
@@ -116,7 +130,7 @@ impl WorthRunner<'_> {
             let Some(cache) = self.scores(settings, (game, rate), pool, &wanted, progress)? else {
                 return Ok(None);
             };
-            let loss = cache.get(all).map_or(f64::INFINITY, |found| found.loss);
+            let loss = cache.get(all).map_or(f64::INFINITY, |judged| judged.found.loss);
             if best.is_none_or(|(least, _)| loss < least) {
                 best = Some((loss, rate));
             }
@@ -168,7 +182,12 @@ fn description(settings: &WorthSettings, learning_rate: f64, pool: &SamplePool) 
     format!("{} {of_game:?} {} of {}", WORTH.format, pool.len(), pool.recorded)
 }
 
-fn nodes(zetas: &[f64], by_loss: &WorthEstimate, by_score: &WorthEstimate) -> Vec<NodeWorth> {
+fn nodes(
+    zetas: &[f64],
+    by_loss: &WorthEstimate,
+    by_score: &WorthEstimate,
+    to_others: &[Option<(f64, Option<f64>)>],
+) -> Vec<NodeWorth> {
     let error = |of: &WorthEstimate, node: usize| of.standard_errors.as_ref().map(|errors| errors[node]);
     let of = |(node, zeta): (usize, &f64)| NodeWorth {
         id: node_name(node, zetas.len()),
@@ -177,6 +196,8 @@ fn nodes(zetas: &[f64], by_loss: &WorthEstimate, by_score: &WorthEstimate) -> Ve
         se: error(by_loss, node),
         worth_by_score: by_score.values[node],
         se_by_score: error(by_score, node),
+        worth_to_others: to_others[node].map(|(worth, _)| worth),
+        se_to_others: to_others[node].and_then(|(_, se)| se),
     };
     zetas.iter().enumerate().map(of).collect()
 }

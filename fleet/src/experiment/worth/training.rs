@@ -8,6 +8,7 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use super::WorthError;
+use super::judges::{Judgement, Judges};
 use super::node_set::NodeSet;
 use super::settings::WorthSettings;
 use crate::data::SamplePool;
@@ -16,7 +17,6 @@ use crate::experiment::ExperimentError;
 use crate::experiment::trial::{initial_weights, loss};
 use crate::scenario::{SampleStream, TrainedRow};
 use crate::sim::SimulationError;
-use crate::sim::online::{EvaluationBatch, OnlineScore};
 
 /// Share of the previous step that each step of training keeps.
 const MOMENTUM: f32 = 0.9;
@@ -32,6 +32,15 @@ pub struct CoalitionScore {
     pub score: Option<f64>,
 }
 
+/// The score of a coalition's model, and its loss on each judge's own samples.
+#[derive(Debug, Clone, PartialEq)]
+pub struct JudgedScore {
+    /// By everybody's samples.
+    pub found: CoalitionScore,
+    /// The losses, in the order of [`RetrainingGame::judges`]; empty where samples are anybody's.
+    pub losses: Vec<f64>,
+}
+
 /// The game whose players are nodes: U(S) = −loss of the model that was trained on the data of S.
 ///
 /// Training is pooled stochastic gradient descent with momentum: the same initial model and the same number of steps for
@@ -42,12 +51,12 @@ pub struct RetrainingGame {
     model: Model,
     loss: Loss,
     initial: Vec<f32>,
-    /// The score of the initial model.
-    initial_score: OnlineScore,
+    /// The scores of the initial model.
+    initial_scores: Judgement,
     /// By node: what it measured in the rounds that are trained on.
     rows: Vec<Vec<TrainedRow>>,
     shape: Vec<usize>,
-    held_out: EvaluationBatch,
+    judges: Judges,
     /// ζ by node.
     pub zetas: Vec<f64>,
 }
@@ -59,26 +68,24 @@ impl RetrainingGame {
         let (_, onnx) = settings.scenario.dataset.model(settings.scenario.as_published);
         let model = Model::load(onnx, &LoadOptions::default()).map_err(SimulationError::Model)?;
         let last = settings.trained_rounds();
-        let clean = stream.held_out(last + 1);
-        if clean.batch.samples() == 0 {
+        let held_out = stream.held_out(last + 1);
+        if held_out.clean.batch.samples() == 0 {
             return Err(WorthError::NothingHeldOut { dataset: settings.scenario.dataset }.into());
         }
-        let scales = clean.scales.iter().map(|(mean, deviation)| (f64::from(*mean), f64::from(*deviation)));
-        let all = EvaluationBatch { batch: clean.batch, scales: scales.collect() };
         let mut rng = ChaCha8Rng::seed_from_u64(settings.scenario.seed);
-        let held_out = all.thinned(settings.held_out, &mut rng);
+        let judges = Judges::new(held_out, settings.held_out, &mut rng);
         let initial = initial_weights(settings.scenario.dataset, &model, settings.scenario.seed);
         let loss = loss(settings.scenario.dataset);
-        let initial_score =
-            held_out.score(&mut Trainer::new(&model), loss, &initial).map_err(SimulationError::Model)?;
+        let initial_scores =
+            judges.judge(&mut Trainer::new(&model), loss, &initial).map_err(SimulationError::Model)?;
         Ok(Self {
             initial,
-            initial_score,
+            initial_scores,
             model,
             loss,
             rows: (0..settings.scenario.nodes).map(|node| stream.trained_rows(node, last)).collect(),
             shape: stream.shape().to_vec(),
-            held_out,
+            judges,
             zetas: stream.nominal_zetas().to_vec(),
             settings: settings.clone(),
         })
@@ -89,17 +96,22 @@ impl RetrainingGame {
         Trainer::new(&self.model)
     }
 
+    /// The nodes that judge models by samples of their own, and the share of the samples that each has.
+    pub fn judges(&self) -> Vec<(usize, f64)> {
+        self.judges.shares()
+    }
+
     /// Trains on the data of a coalition and scores the model.
     pub fn score(
         &self,
         trainer: &mut Trainer,
         members: NodeSet,
         learning_rate: f64,
-    ) -> Result<CoalitionScore, SimulationError> {
-        let initial = self.initial_score;
+    ) -> Result<JudgedScore, SimulationError> {
         let samples = self.chosen(members);
-        let found = if samples.is_empty() {
-            initial
+        let trained;
+        let Judgement { all: found, losses } = if samples.is_empty() {
+            &self.initial_scores
         } else {
             let sgd = Sgd {
                 epochs: 1,
@@ -110,13 +122,25 @@ impl RetrainingGame {
             let moved = trainer.local_epochs(&self.initial, &self.batch(&samples), self.loss, &sgd)?;
             let weights: Vec<f32> =
                 self.initial.iter().zip(&moved.gradient).map(|(old, step)| old - step).collect();
-            self.held_out.score(trainer, self.loss, &weights)?
+            trained = self.judges.judge(trainer, self.loss, &weights)?;
+            &trained
         };
-        let most = LOSS_RATIO_MAX * initial.loss;
+        let within = |loss: f64, initial: f64| {
+            let most = LOSS_RATIO_MAX * initial;
+            if loss.is_finite() { loss.min(most) } else { most }
+        };
         let score = if self.settings.scenario.dataset.has_classes() { found.accuracy } else { found.mape };
-        Ok(CoalitionScore {
-            loss: if found.loss.is_finite() { found.loss.min(most) } else { most },
-            score: Some(score).filter(|score| score.is_finite()),
+        let initial = &self.initial_scores;
+        Ok(JudgedScore {
+            found: CoalitionScore {
+                loss: within(found.loss, initial.all.loss),
+                score: Some(score).filter(|score| score.is_finite()),
+            },
+            losses: losses
+                .iter()
+                .zip(&initial.losses)
+                .map(|(loss, initial)| within(*loss, *initial))
+                .collect(),
         })
     }
 

@@ -15,7 +15,7 @@ use crate::scenario::ScenarioConfig;
 
 /// Its format changes when the same settings would yield other worths, or are written in other words.
 pub static WORTH: StoredKind =
-    StoredKind { name: "stored worth", format: 2, flags: "folder, --out DIR or --worth DIR" };
+    StoredKind { name: "stored worth", format: 3, flags: "folder, --out DIR or --worth DIR" };
 
 /// The worth of the nodes of one seed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -37,8 +37,12 @@ pub struct WorthTruth {
     pub rho_zeta: Option<f64>,
     /// The same with worth by accuracy or MAPE.
     pub rho_zeta_by_score: Option<f64>,
+    /// The same with worth to the others; none where samples are anybody's.
+    pub rho_zeta_to_others: Option<f64>,
     /// Share of the variance of worths that is not their error: what another measure can at best explain.
     pub reliability: Option<f64>,
+    /// The same of worths to the others.
+    pub reliability_to_others: Option<f64>,
     /// By node.
     pub nodes: Vec<NodeWorth>,
 }
@@ -59,6 +63,10 @@ pub struct NodeWorth {
     pub worth_by_score: f64,
     /// The standard error of `worth_by_score`.
     pub se_by_score: Option<f64>,
+    /// Its Shapley value by the loss on the samples of all other nodes: what it gives. None where samples are anybody's.
+    pub worth_to_others: Option<f64>,
+    /// The standard error of `worth_to_others`.
+    pub se_to_others: Option<f64>,
 }
 
 impl WorthTruth {
@@ -68,10 +76,16 @@ impl WorthTruth {
         let (qualities, worths) = (column(|node| -node.zeta), column(|node| node.worth));
         let rho_zeta = measures::pearson(&qualities, &worths);
         let rho_zeta_by_score = measures::pearson(&qualities, &column(|node| node.worth_by_score));
-        let errors: Option<Vec<f64>> = self.nodes.iter().map(|node| node.se).collect();
-        let reliability = errors.and_then(|errors| reliability(&worths, &errors));
-        (self.rho_zeta, self.rho_zeta_by_score, self.reliability) =
-            (rho_zeta, rho_zeta_by_score, reliability);
+        let known =
+            |of: fn(&NodeWorth) -> Option<f64>| self.nodes.iter().map(of).collect::<Option<Vec<f64>>>();
+        let of_errors = |worths: &[f64], errors: Option<Vec<f64>>| reliability(worths, &errors?);
+        let of_worths = of_errors(&worths, known(|node| node.se));
+        let to_others = known(|node| node.worth_to_others);
+        let rho_zeta_to_others = to_others.as_ref().and_then(|worths| measures::pearson(&qualities, worths));
+        let of_others = to_others.and_then(|worths| of_errors(&worths, known(|node| node.se_to_others)));
+        (self.rho_zeta, self.rho_zeta_by_score, self.rho_zeta_to_others) =
+            (rho_zeta, rho_zeta_by_score, rho_zeta_to_others);
+        (self.reliability, self.reliability_to_others) = (of_worths, of_others);
         self
     }
 
@@ -89,10 +103,22 @@ impl WorthTruth {
     }
 }
 
+/// The worths of a trial's nodes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct KnownWorths {
+    /// By everybody's samples.
+    pub to_all: Vec<f64>,
+    /// By those of the others; none where samples are anybody's.
+    pub to_others: Option<Vec<f64>>,
+}
+
 /// The stored worths of a trial's nodes: of the same data set, corruption, level, number of nodes and seed.
-pub fn worths(out: &Path, setup: &Setup) -> Result<Option<Vec<f64>>, WorthError> {
+pub fn worths(out: &Path, setup: &Setup) -> Result<Option<KnownWorths>, WorthError> {
     let found = WORTH.load::<WorthTruth>(&out.join(path_of(&setup.scenario())))?;
-    Ok(found.map(|found| found.nodes.iter().map(|node| node.worth).collect()))
+    Ok(found.map(|found| KnownWorths {
+        to_all: found.nodes.iter().map(|node| node.worth).collect(),
+        to_others: found.nodes.iter().map(|node| node.worth_to_others).collect(),
+    }))
 }
 
 /// The path of a worth within its folder: what a trial must have in common with it.

@@ -177,7 +177,7 @@ fn a_node_reads_round_by_round_until_the_end() {
 fn what_is_held_out_is_clean_and_measured_by_no_node_before() {
     for corruption in [Corruption::FeatureNoise, Corruption::Heterogeneity] {
         let stream = stream(&config(corruption, AsPublished::Paper));
-        let held_out = stream.held_out(76);
+        let held_out = stream.held_out(76).clean;
         let before: std::collections::BTreeSet<u32> =
             (1..=75).flat_map(|round| stream.measured.all(round)).copied().collect();
         let samples: Vec<Vec<f32>> = before.iter().map(|at| stream.row(*at as usize).features).collect();
@@ -188,5 +188,9 @@ fn what_is_held_out_is_clean_and_measured_by_no_node_before() {
         }
     }
     let all = stream(&config(Corruption::FeatureNoise, AsPublished::Paper));
-    assert_eq!(all.held_out(76).batch.samples(), 25 * 60, "rounds 76 to 100 of 10 nodes with 6 samples");
+    assert_eq!(
+        all.held_out(76).clean.batch.samples(),
+        25 * 60,
+        "rounds 76 to 100 of 10 nodes with 6 samples"
+    );
 }

@@ -122,10 +122,16 @@ impl EvaluationBatch {
         if samples <= samples_max {
             return self;
         }
-        let Batch { inputs, mut shape, targets } = self.batch;
+        self.chosen(&index::sample(rng, samples, samples_max).into_vec())
+    }
+
+    /// The samples at these places, in this order.
+    pub fn chosen(&self, chosen: &[usize]) -> Self {
+        let Batch { inputs, shape, targets } = &self.batch;
+        let samples = self.batch.samples().max(1);
         let length = inputs.len() / samples;
-        let chosen = index::sample(rng, samples, samples_max).into_vec();
-        shape[0] = samples_max;
+        let mut shape = shape.clone();
+        shape[0] = chosen.len();
         let batch = Batch {
             inputs: chosen.iter().flat_map(|at| &inputs[at * length..][..length]).copied().collect(),
             shape,
@@ -135,13 +141,13 @@ impl EvaluationBatch {
                     let rows = chosen.iter().flat_map(|at| &values[at * width..][..width]);
                     Targets::Values(rows.copied().collect())
                 }
-                Targets::Classes(classes) => Targets::Classes(of(&chosen, &classes)),
+                Targets::Classes(classes) => Targets::Classes(of(chosen, classes)),
                 Targets::Chosen { columns, values } => {
-                    Targets::Chosen { columns: of(&chosen, &columns), values: of(&chosen, &values) }
+                    Targets::Chosen { columns: of(chosen, columns), values: of(chosen, values) }
                 }
             },
         };
-        let scales = if self.scales.is_empty() { Vec::new() } else { of(&chosen, &self.scales) };
+        let scales = if self.scales.is_empty() { Vec::new() } else { of(chosen, &self.scales) };
         Self { batch, scales }
     }
 
