@@ -93,11 +93,14 @@ impl Peer {
         }
     }
 
-    /// A listener for TLS closes connections without.
+    /// A listener for TLS closes connections without, and the other way round.
     fn closed(&self, text: &str, attempt: Attempt) -> String {
-        match self.encrypted || attempt.established {
-            true => text.to_owned(),
-            false => format!("{text} (if it expects TLS, write mqtts:// in broker.url)"),
+        match (attempt.established, self.encrypted) {
+            (true, _) => text.to_owned(),
+            (false, false) => format!("{text} (if it expects TLS, write mqtts:// in broker.url)"),
+            (false, true) => format!(
+                "{text} (if this port does not speak TLS, write its TLS port, or mqtt://, in broker.url)"
+            ),
         }
     }
 

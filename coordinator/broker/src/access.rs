@@ -5,6 +5,7 @@ use evenhand_protocol::topic::{self, Channel, PREFIX};
 use subtle::ConstantTimeEq;
 
 use crate::Secret;
+use crate::secret::random_text;
 
 /// The user name under which a coordinator logs in.
 pub const COORDINATOR: &str = "evenhand-coordinator";
@@ -47,12 +48,7 @@ pub(crate) enum Permissions {
 impl Access {
     /// Per node, with a random password for the coordinator: for a coordinator and its broker in one process.
     pub fn per_node(federation: FederationId, secret: Option<Secret>) -> Self {
-        let mut random = [0; 16];
-        rustls::crypto::ring::default_provider()
-            .secure_random
-            .fill(&mut random)
-            .expect("the operating system gives random numbers");
-        let password = random.iter().map(|byte| format!("{byte:02x}")).collect();
+        let password = random_text(16);
         Self::PerNode { federation, password, secret }
     }
 

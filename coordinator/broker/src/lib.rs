@@ -70,7 +70,7 @@ mod topic_match;
 
 pub use self::access::{Access, COORDINATOR};
 pub use self::options::BrokerOptions;
-pub use self::secret::{Secret, SecretError};
+pub use self::secret::{Secret, SecretError, random_text};
 pub use self::server::EmbeddedBroker;
 pub use self::stats::BrokerStats;
 pub use self::tls::{ListenerTls, ListenerTlsError};

@@ -67,6 +67,20 @@ fn hmac(key: &[u8], message: &[u8]) -> Digest {
     Digest(mac.finalize().into_bytes().into())
 }
 
+/// So many random bytes in hex, for secrets, tokens and passwords.
+///
+/// # Panics
+///
+/// If the operating system gives no random numbers.
+pub fn random_text(bytes: usize) -> String {
+    let mut random = vec![0; bytes];
+    rustls::crypto::ring::default_provider()
+        .secure_random
+        .fill(&mut random)
+        .expect("the operating system gives random numbers");
+    random.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]

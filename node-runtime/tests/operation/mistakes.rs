@@ -115,7 +115,7 @@ fn a_broker_without_tls_is_said() {
     let url = broker.url().replace("mqtt:", "mqtts:");
     Authority::new(folder.path(), "ca.pem");
     let ca = folder.path().join("ca.pem");
-    says(folder.path(), &format!("url = \"{url}\"\nca_file = {ca:?}"), "mqtt");
+    says(folder.path(), &format!("url = \"{url}\"\nca_file = {ca:?}"), "or mqtt://, in broker.url");
 }
 
 #[tokio::test]

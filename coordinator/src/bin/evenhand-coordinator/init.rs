@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use clap::Args;
+use evenhand_broker::random_text;
 use evenhand_coordinator::config::CoordinatorConfig;
 use evenhand_program::atomic::AtomicFile;
 use evenhand_program::exit::Exit;
@@ -232,11 +233,7 @@ fn write_secret(path: &Path) -> Result<(), CommandFailure> {
     if fs::exists(path).unwrap_or(false) {
         return Ok(());
     }
-    let mut bytes = [0; 32];
-    rustls::crypto::ring::default_provider().secure_random.fill(&mut bytes).map_err(|_| {
-        CommandFailure::new(Exit::Software, anyhow!("the operating system gives no random numbers"))
-    })?;
-    let text: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let text = random_text(32);
     AtomicFile::new(path)
         .owner_only()
         .write(format!("{text}\n").as_bytes())
