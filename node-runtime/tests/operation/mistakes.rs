@@ -109,15 +109,6 @@ fn permanent_faults_of_tls_are_one_sentence_with_the_remedy() {
     );
 }
 
-#[test]
-fn a_broker_without_tls_is_said() {
-    let (broker, folder) = (Mosquitto::start(), tempfile::tempdir().unwrap());
-    let url = broker.url().replace("mqtt:", "mqtts:");
-    Authority::new(folder.path(), "ca.pem");
-    let ca = folder.path().join("ca.pem");
-    says(folder.path(), &format!("url = \"{url}\"\nca_file = {ca:?}"), "or mqtt://, in broker.url");
-}
-
 #[tokio::test]
 async fn two_nodes_with_one_name_say_so() {
     let (broker, first, second) =
