@@ -196,13 +196,9 @@ impl Plan {
              [exploiting]\n\
              ## Homes that receive the latest model in a round.\n\
              k = {k}\n\n\
-             [exploring]\n\
-             ## Homes that the test of settled standings looks at.\n\
-             watched = {}\n\n\
              [broker]\n{broker}\n\
              [dashboard]\n\
-             token_file = {token:?}\n",
-            nodes_min.min(10)
+             token_file = {token:?}\n"
         )
     }
 
