@@ -34,14 +34,14 @@ pub(super) enum ServedAnswer {
 }
 
 /// Documents by path, and the hosts under which browsers may ask for them.
-pub(super) struct Site {
+pub(super) struct ServedSite {
     pub(super) answer: Box<dyn Fn(&str) -> ServedAnswer + Send + Sync>,
     /// Names besides addresses and localhost; "*" for any. A page of somebody else that has its name point here, to read through
     /// the owner's browser, asks under that name.
     pub(super) hosts: Vec<String>,
 }
 
-impl Site {
+impl ServedSite {
     /// True if a browser may ask under this `Host`.
     fn is_host(&self, host: &str) -> bool {
         let name = host.rsplit_once(':').map_or(host, |(name, port)| match port.parse::<u16>() {
@@ -54,12 +54,12 @@ impl Site {
 }
 
 /// Serves a site until the task is ended.
-pub(super) async fn serve(listen: SocketAddr, site: Site) -> std::io::Result<JoinHandle<()>> {
+pub(super) async fn serve(listen: SocketAddr, site: ServedSite) -> std::io::Result<JoinHandle<()>> {
     let listener = TcpListener::bind(listen).await?;
     Ok(tokio::spawn(accept(listener, Arc::new(site))))
 }
 
-async fn accept(listener: TcpListener, site: Arc<Site>) {
+async fn accept(listener: TcpListener, site: Arc<ServedSite>) {
     let permits = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     loop {
         let Ok(permit) = Arc::clone(&permits).acquire_owned().await else { return };
@@ -76,7 +76,7 @@ async fn accept(listener: TcpListener, site: Arc<Site>) {
     }
 }
 
-async fn answer(mut stream: TcpStream, site: &Site) -> std::io::Result<()> {
+async fn answer(mut stream: TcpStream, site: &ServedSite) -> std::io::Result<()> {
     let mut request = Vec::new();
     while !request.windows(4).any(|end| end == b"\r\n\r\n") {
         let mut block = [0; 1024];
@@ -98,7 +98,7 @@ async fn answer(mut stream: TcpStream, site: &Site) -> std::io::Result<()> {
     stream.shutdown().await
 }
 
-fn response(request: &[u8], site: &Site) -> (&'static str, ServedDocument) {
+fn response(request: &[u8], site: &ServedSite) -> (&'static str, ServedDocument) {
     let text = |text: String| ServedDocument { content_type: "text/plain; charset=utf-8", body: text.into() };
     let head = String::from_utf8_lossy(request);
     let mut lines = head.split("\r\n");
@@ -126,7 +126,7 @@ fn response(request: &[u8], site: &Site) -> (&'static str, ServedDocument) {
 mod tests {
     use super::*;
 
-    fn site(hosts: &[&str]) -> Site {
+    fn site(hosts: &[&str]) -> ServedSite {
         let answer = |path: &str| match path {
             "/here" => {
                 ServedAnswer::Document(ServedDocument { content_type: "text/plain", body: b"yes".into() })
@@ -134,7 +134,7 @@ mod tests {
             "/soon" => ServedAnswer::Starting,
             _ => ServedAnswer::Unknown("/here"),
         };
-        Site { answer: Box::new(answer), hosts: hosts.iter().map(|&host| host.to_owned()).collect() }
+        ServedSite { answer: Box::new(answer), hosts: hosts.iter().map(|&host| host.to_owned()).collect() }
     }
 
     fn status(request: &str, hosts: &[&str]) -> String {

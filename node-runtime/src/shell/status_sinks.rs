@@ -8,7 +8,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use super::disk::Folder;
-use super::http_server::{self, ServedAnswer, ServedDocument, Site};
+use super::http_server::{self, ServedAnswer, ServedDocument, ServedSite};
 use super::owner::OwnerLink;
 use super::page::{self, PageSnapshot};
 use super::{NodeError, StatusSnapshot};
@@ -78,12 +78,16 @@ impl Drop for StatusSinks {
 }
 
 /// Starts the server of a section.
-async fn serve(section: &'static str, listen: SocketAddr, site: Site) -> Result<JoinHandle<()>, NodeError> {
+async fn serve(
+    section: &'static str,
+    listen: SocketAddr,
+    site: ServedSite,
+) -> Result<JoinHandle<()>, NodeError> {
     http_server::serve(listen, site).await.map_err(|cause| NodeError::Listen { section, listen, cause })
 }
 
 /// The metrics of the newest status. Prometheus asks by whatever name it was given.
-fn metrics_site(status: watch::Receiver<Option<StatusSnapshot>>) -> Site {
+fn metrics_site(status: watch::Receiver<Option<StatusSnapshot>>) -> ServedSite {
     let answer = move |path: &str| match (path, status.borrow().as_ref()) {
         ("/metrics", Some(status)) => {
             let body = status.metrics().into_bytes();
@@ -92,5 +96,5 @@ fn metrics_site(status: watch::Receiver<Option<StatusSnapshot>>) -> Site {
         ("/metrics", None) => ServedAnswer::Starting,
         _ => ServedAnswer::Unknown("/metrics"),
     };
-    Site { answer: Box::new(answer), hosts: vec!["*".to_owned()] }
+    ServedSite { answer: Box::new(answer), hosts: vec!["*".to_owned()] }
 }

@@ -69,7 +69,7 @@ pub(super) fn init(arguments: InitArguments) -> Result<(), CommandFailure> {
     }
     let folder = std::path::absolute(&output).map_err(|error| usage(format!("--output: {error}")))?;
     let folder = folder.parent().unwrap_or(Path::new("/")).to_path_buf();
-    let plan = Plan { name, homes, broker, listen, interval_minutes, folder };
+    let plan = FederationPlan { name, homes, broker, listen, interval_minutes, folder };
     let text = plan.configuration();
     let wrong = |error| CommandFailure::new(Exit::Config, error);
     // Before anything is written: a broker's URL may be wrong.
@@ -116,7 +116,7 @@ fn given<T>(
 }
 
 /// What the configuration is made of.
-struct Plan {
+struct FederationPlan {
     name: FederationId,
     homes: u32,
     broker: String,
@@ -126,7 +126,7 @@ struct Plan {
     folder: PathBuf,
 }
 
-impl Plan {
+impl FederationPlan {
     fn is_embedded(&self) -> bool {
         self.broker == "embedded"
     }
@@ -249,7 +249,7 @@ mod tests {
     fn every_number_of_homes_has_a_configuration_that_holds() {
         for homes in (2..60).chain([100, 333, 1000, 5000]) {
             let folder = tempfile::tempdir().unwrap();
-            let plan = Plan {
+            let plan = FederationPlan {
                 name: FederationId::new("town").unwrap(),
                 homes,
                 broker: "embedded".into(),

@@ -4,7 +4,7 @@ use serde::Serialize;
 use tokio::sync::watch;
 
 use super::StatusSnapshot;
-use super::http_server::{ServedAnswer, ServedDocument, Site};
+use super::http_server::{ServedAnswer, ServedDocument, ServedSite};
 use crate::config::PageConfig;
 use crate::core::{ForecastOutcome, Node};
 use crate::forecast::ForecastVector;
@@ -43,7 +43,7 @@ impl PageSnapshot {
 }
 
 /// The page and what it shows.
-pub(super) fn site(section: &PageConfig, newest: watch::Receiver<Option<PageSnapshot>>) -> Site {
+pub(super) fn site(section: &PageConfig, newest: watch::Receiver<Option<PageSnapshot>>) -> ServedSite {
     let fixed = |content_type, text: &str| {
         ServedAnswer::Document(ServedDocument { content_type, body: text.as_bytes().to_vec() })
     };
@@ -59,5 +59,5 @@ pub(super) fn site(section: &PageConfig, newest: watch::Receiver<Option<PageSnap
         },
         _ => ServedAnswer::Unknown("/"),
     };
-    Site { answer: Box::new(answer), hosts: section.hosts.clone() }
+    ServedSite { answer: Box::new(answer), hosts: section.hosts.clone() }
 }
