@@ -16,6 +16,7 @@ const minus = (text) => text.replace('-', '−');
 const number = (value) => (Math.abs(value) >= 100 ? value.toFixed(0) : value.toPrecision(3));
 const percent = (share) => (known(share) ? `${minus((100 * share).toFixed(1))} %` : '–');
 const clock = (ms) => new Date(ms).toLocaleTimeString([], { hour: '2-digit', minute: '2-digit' });
+const date = (ms) => new Date(ms).toLocaleDateString([], { day: 'numeric', month: 'short' });
 const day = (ms) => new Date(ms).toLocaleDateString([], { weekday: 'short' });
 
 /// Round numbers from zero, or the least value, to the greatest.
@@ -49,7 +50,7 @@ function chart(place, label, unit, curves, band, now) {
       make('text', { x: left - 6, y: y(level) + 4, 'text-anchor': 'end' }, minus(String(Number(level.toPrecision(6))))));
   }
   drawing.append(make('text', { x: 2, y: 11 }, unit));
-  const hours = [1, 2, 3, 6, 12, 24, 48].find((step) => (to - from) / 3600000 / step <= width / 75) ?? 96;
+  const hours = [1, 2, 3, 6, 12, 24, 48, 96, 168, 336, 672].find((step) => (to - from) / 3600000 / step <= width / 75) ?? 8760;
   const first = new Date(from);
   first.setHours(Math.ceil((first.getHours() + (first.getMinutes() > 0 ? 1 : 0)) / hours) * hours, 0, 0, 0);
   for (let at = first.getTime(); at <= to; at += hours * 3600000) {
@@ -57,7 +58,7 @@ function chart(place, label, unit, curves, band, now) {
     const half = 22;
     if (x(at) < left + half || x(at) > right - half) continue;
     drawing.append(make('line', { class: 'grid', x1: x(at), x2: x(at), y1: top, y2: bottom }),
-      make('text', { x: x(at), y: HEIGHT - 6, 'text-anchor': 'middle' }, midnight ? day(at) : clock(at)));
+      make('text', { x: x(at), y: HEIGHT - 6, 'text-anchor': 'middle' }, hours > 96 ? date(at) : midnight ? day(at) : clock(at)));
   }
   if (band.length > 1) {
     const upper = band.map(([at, , value]) => `${x(at).toFixed(1)},${y(value).toFixed(1)}`);
