@@ -3,8 +3,11 @@
 #![allow(clippy::unwrap_used)]
 
 use std::fs::{self, File};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
 
 use evenhand_link::testing::free_port;
 use evenhand_tests::artefacts;
@@ -67,6 +70,9 @@ fn the_owner_sees_the_forecast_what_came_true_and_the_share() {
          [source]\nkind = \"household\"\n[pace]\nby = \"rounds\"\nreadings_per_round = 96\n[page]\nlisten = \"127.0.0.1:{page}\"\n"
     );
     programs.start(env!("CARGO_BIN_EXE_node"), folder.path(), "node", &theirs);
+    while TcpStream::connect(("127.0.0.1", page)).is_err() {
+        thread::sleep(Duration::from_millis(50));
+    }
     let mut browser = Browser::start(1000, 1400);
     browser.open(&format!("http://127.0.0.1:{page}/"));
     // A node that has just started has nothing to show yet; the page asks anew every half minute.
