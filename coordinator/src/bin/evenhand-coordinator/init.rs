@@ -61,7 +61,7 @@ pub(super) fn init(arguments: InitArguments) -> Result<(), CommandFailure> {
     let broker = given(broker, "--broker", "Broker: embedded, or mqtts://HOST", "embedded", |text: &str| {
         Ok(text.to_owned())
     })?;
-    if homes < 2 || homes > 5000 {
+    if !(2..=5000).contains(&homes) {
         return Err(usage(format!("--homes {homes}: a federation has 2 to 5000 homes")));
     }
     if !(1..=1440).contains(&interval_minutes) {
