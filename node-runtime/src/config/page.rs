@@ -1,4 +1,6 @@
 //! The `[page]` section: the owner's page.
+// Explanations are printed as they stand: names of sections in brackets are no links.
+#![allow(rustdoc::broken_intra_doc_links)]
 
 use std::net::{Ipv4Addr, SocketAddr};
 
