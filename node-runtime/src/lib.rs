@@ -8,6 +8,7 @@
 //! | [`window`] | readings as samples: steps, normalisation, calendar |
 //! | [`time_zone`] | local time, by the database within the program |
 //! | [`model_cache`], [`prepared`] | models by digest, prepared once for training and forecasting |
+//! | [`privacy`] | noise on what is sent, and the account of what it costs |
 //! | [`shell`] | a driver over MQTT, with a state folder and a training pool |
 //! | [`inline`] | a driver on the caller's thread, for simulations |
 //! | [`config`], [`command`] | the configuration file and the command line |
@@ -21,8 +22,10 @@
 //! use std::collections::VecDeque;
 //! use std::time::Instant;
 //!
+//! use evenhand_node::config::PrivacyConfig;
 //! use evenhand_node::core::{GraphOutcome, Node, NodeEffect, NodeInput, NodeSettings, OrderLimits};
 //! use evenhand_node::model_cache::ModelCache;
+//! use evenhand_node::privacy::NoiseSeed;
 //! use evenhand_node::reading::{InputBatch, Reading};
 //! use evenhand_node::window::{SeriesConfig, WindowSettings};
 //! use evenhand_protocol::identity::FederationId;
@@ -39,6 +42,8 @@
 //!     forecasts: true,
 //!     parameters_max: 1_000_000,
 //!     order_limits: OrderLimits::default(),
+//!     privacy: PrivacyConfig::default(),
+//!     noise_seed: NoiseSeed::from_system()?,
 //!     seed: 0,
 //! };
 //! let (mut node, models, clock) = (Node::new(settings, 1), ModelCache::default(), Instant::now());
@@ -89,6 +94,7 @@ pub mod inline;
 pub mod journal;
 pub mod model_cache;
 pub mod prepared;
+pub mod privacy;
 pub mod reading;
 pub mod shell;
 pub mod source;

@@ -5,12 +5,13 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use evenhand_models::{Batch, Loss, Model, ModelError, Predictor, Sgd, Targets, Trainer};
+use evenhand_models::{Batch, Gradient, Loss, Model, ModelError, Predictor, Sgd, Targets, Trainer};
 use evenhand_protocol::identity::Digest;
 use evenhand_protocol::message::{LossKind, UpdateKind};
 
 use crate::core::{ModelInfo, PersonalJob, PredictedOutputs, Prediction, Trained, TrainingJob};
 use crate::forecast::PERSONAL_TRAINING;
+use crate::privacy::clip;
 
 /// A model with the trainers and predictors that were planned for it. Clones share them.
 ///
@@ -226,7 +227,10 @@ fn train(
     match job.kind {
         // Momentum and Adam continue from the node's optimiser state, which is not the trainer's.
         UpdateKind::Gradient | UpdateKind::Momentum { .. } | UpdateKind::Adam => {
-            let update = trainer.gradient(&job.weights, &job.batch, loss)?;
+            let update = match job.row_clip {
+                Some(length) => clipped_rows(trainer, job, loss, length)?,
+                None => trainer.gradient(&job.weights, &job.batch, loss)?,
+            };
             Ok(Some(Trained { loss: update.loss, online_loss, vector: update.gradient }))
         }
         UpdateKind::Epochs { epochs, learning_rate, momentum } => {
@@ -236,6 +240,26 @@ fn train(
             Ok(update.map(|update| Trained { loss: before, online_loss, vector: update.gradient }))
         }
     }
+}
+
+/// The mean over rows of gradients that are each clipped to `length`: one pass a row.
+fn clipped_rows(
+    trainer: &mut Trainer,
+    job: &TrainingJob,
+    loss: Loss,
+    length: f32,
+) -> Result<Gradient, ModelError> {
+    let rows = job.batch.split(1)?;
+    let mut mean = Gradient { loss: 0.0, gradient: vec![0.0; job.weights.len()] };
+    for row in &rows {
+        let mut of_row = trainer.gradient(&job.weights, row, loss)?;
+        clip(&mut of_row.gradient, length.into());
+        mean.loss += of_row.loss / rows.len() as f32;
+        for (sum, value) in mean.gradient.iter_mut().zip(&of_row.gradient) {
+            *sum += value / rows.len() as f32;
+        }
+    }
+    Ok(mean)
 }
 
 /// The last `count` samples of a batch.

@@ -27,7 +27,7 @@ const PER_ROUND: usize = 40;
 
 fn config(broker: &Mosquitto, more: &str) -> NodeConfig {
     let text = format!(
-        "[node]\nid = \"m1\"\nfederation = \"town\"\n{more}\n[broker]\nurl = \"{}\"\n[window]\nsamples = \"lags\"\nlags = 8\n\
+        "[node]\nid = \"m1\"\nfederation = \"town\"\n{more}\n[broker]\nurl = \"{}\"\n[privacy]\nreadings_min = 1\n[window]\nsamples = \"lags\"\nlags = 8\n\
          [source]\nkind = \"household\"\nseed = 3\nnoise = 0.25\n[pace]\nby = \"rounds\"\nreadings_per_round = {PER_ROUND}\n",
         broker.url()
     );
@@ -111,7 +111,7 @@ async fn labelled_rows_of_a_file_become_the_gradient_of_a_classifier() {
     let path = folder.path().join("rows.csv");
     std::fs::write(&path, (0..20).map(line).collect::<String>()).unwrap();
     let text = format!(
-        "[node]\nid = \"m1\"\nfederation = \"town\"\n[broker]\nurl = \"{}\"\n[rows]\nshape = [{features}]\n\
+        "[node]\nid = \"m1\"\nfederation = \"town\"\n[broker]\nurl = \"{}\"\n[privacy]\nreadings_min = 1\n[rows]\nshape = [{features}]\n\
          [source]\nkind = \"csv\"\npath = {path:?}\nheader = false\nlabel_column = \"1\"\nclasses = {classes:?}\n\
          follow = false\n[pace]\nby = \"rounds\"\nreadings_per_round = 10\n",
         broker.url()

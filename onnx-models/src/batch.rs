@@ -21,7 +21,7 @@ impl Batch {
     }
 
     /// Pieces of at most `size` samples, in order.
-    pub(crate) fn split(&self, size: usize) -> Result<Vec<Batch>> {
+    pub fn split(&self, size: usize) -> Result<Vec<Batch>> {
         let samples = self.samples();
         let fail = |why: &str| {
             Err(ModelError::Targets {

@@ -297,6 +297,10 @@ pub enum Declined {
     TrainingFailed,
     /// More epochs than its owner permits.
     TooMuchWork,
+    /// Fewer samples than its owner permits an update to be made of.
+    TooFewSamples,
+    /// Its owner's privacy budget is spent.
+    PrivacySpent,
 }
 
 impl Declined {
@@ -307,6 +311,8 @@ impl Declined {
             Self::ModelUnfit => "model-unfit",
             Self::TrainingFailed => "training-failed",
             Self::TooMuchWork => "too-much-work",
+            Self::TooFewSamples => "too-few-samples",
+            Self::PrivacySpent => "privacy-spent",
         }
     }
 }

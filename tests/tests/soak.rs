@@ -126,7 +126,7 @@ async fn a_week_of_crashes_loses_no_reading_and_counts_none_twice() {
     let mut meter = Meter::start(&folder.path().join("load.csv"));
     let metrics = free_port();
     let text = format!(
-        "[node]\nid = \"m1\"\nfederation = \"town\"\nstate_folder = {:?}\n[broker]\nurl = \"{}\"\n[window]\nsamples = \"lags\"\nlags = 8\n\
+        "[node]\nid = \"m1\"\nfederation = \"town\"\nstate_folder = {:?}\n[broker]\nurl = \"{}\"\n[privacy]\nreadings_min = 1\n[window]\nsamples = \"lags\"\nlags = 8\n\
          [source]\nkind = \"csv\"\npath = {:?}\ntime_format = \"unix-s\"\n[metrics]\nlisten = \"127.0.0.1:{metrics}\"\n",
         folder.path().join("state"),
         broker.url(),

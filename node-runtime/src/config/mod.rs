@@ -10,6 +10,7 @@ mod metrics;
 mod owner;
 mod pace;
 mod page;
+mod privacy;
 mod rows;
 pub(crate) mod secret;
 pub(crate) mod section;
@@ -36,12 +37,14 @@ pub use metrics::MetricsConfig;
 pub use owner::OwnerConfig;
 pub use pace::{Pace, PaceConfig};
 pub use page::PageConfig;
+pub use privacy::{PrivacyConfig, PrivacyUnit};
 pub use rows::RowsConfig;
 pub use side::{CovariateConfig, LeaveOutConfig};
 pub use window::{MeterQuantity, SampleFormat, SeriesConfig};
 
 use self::section::Section;
 use crate::core::{NodeSettings, OrderLimits};
+use crate::privacy::NoiseSeed;
 pub use crate::source::SourceConfig;
 use crate::source::now_ms;
 use crate::window::WindowSettings;
@@ -113,6 +116,9 @@ sections! {
     /// Times at which readings arrive.
     #[serde(default)]
     pace: PaceConfig,
+    /// The least that an update is made of, and noise.
+    #[serde(default)]
+    privacy: PrivacyConfig,
     /// Forecasts and standing for the owner.
     #[serde(default)]
     owner: Option<OwnerConfig>,
@@ -145,6 +151,7 @@ impl NodeConfig {
             leave_out: Vec::new(),
             covariate: Vec::new(),
             pace: PaceConfig::default(),
+            privacy: PrivacyConfig::default(),
             owner: None,
             metrics: None,
             page: None,
@@ -230,6 +237,8 @@ impl NodeConfig {
                 epochs_max: self.node.epochs_max,
                 training_ms_max: self.node.training_minutes_max.saturating_mul(60_000),
             },
+            privacy: self.privacy.clone(),
+            noise_seed: NoiseSeed::repeatable(self.node.seed),
             seed: self.node.seed,
         })
     }

@@ -59,6 +59,13 @@ pub enum MeterQuantity {
     Counter,
 }
 
+impl SeriesConfig {
+    /// Steps of a day.
+    pub fn day_steps(&self) -> usize {
+        (86_400 / self.step_s.max(1) as usize).max(1)
+    }
+}
+
 impl SectionCheck for SeriesConfig {
     fn check(&self, name: &str, _whole: &NodeConfig) -> Result<(), NodeConfigError> {
         let span = self.lags.saturating_add(self.horizon);

@@ -74,6 +74,8 @@ pub struct TrainingJob {
     pub batch: Batch,
     /// Number of samples at its end that were not trained on before; the online loss is measured on them.
     pub fresh: usize,
+    /// The gradient of each row is clipped to this length.
+    pub row_clip: Option<f32>,
     /// The loss to minimise.
     pub loss: LossKind,
     /// The kind of update.

@@ -12,6 +12,7 @@ use super::effect::{NodeEffect, TrainingJob};
 use super::graph::GraphState;
 use super::input::Trained;
 use super::node::Node;
+use crate::privacy::ReleaseKind;
 
 /// Identity of a request: a round and its seed, since a restarted federation counts its rounds from the beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -66,6 +67,10 @@ impl Node {
         if self.measured.as_ref().is_some_and(|measured| measured.key == key) {
             return self.repeat_measurement(effects);
         }
+        self.too_few_samples = self.below_floor(request.samples_max);
+        if self.too_few_samples.is_some() {
+            return self.decline_measure(key, Declined::TooFewSamples, effects);
+        }
         if self.measurement.as_ref().is_none_or(|running| running.key != key) {
             let deadline = now.plus_ms(request.deadline_ms.min(self.settings.order_limits.training_ms_max));
             self.measure = Some(QueuedMeasure { request, deadline });
@@ -91,7 +96,10 @@ impl Node {
         };
         let Some(QueuedMeasure { request, deadline }) = self.measure.take() else { return };
         let key = MeasureKey { round: request.round, seed: request.seed };
-        let Some(mut batch) = self.window.unmeasured(request.samples_max as usize) else {
+        if !self.may_release(ReleaseKind::Measurement) {
+            return self.decline_measure(key, Declined::PrivacySpent, effects);
+        }
+        let Some(mut batch) = self.window.unmeasured(request.samples_max as usize, self.floor()) else {
             return self.decline_measure(key, Declined::NoData, effects);
         };
         batch.batch.shape = std::iter::once(batch.samples).chain(sample).collect();
@@ -104,6 +112,7 @@ impl Node {
             previous: None,
             batch: batch.batch,
             fresh: batch.fresh,
+            row_clip: self.settings.privacy.row_clip(),
             loss: self.window.reference_loss(request.loss),
             kind: UpdateKind::Gradient,
             deadline,
@@ -136,8 +145,16 @@ impl Node {
         };
         self.window.mark_measured(running.upto);
         let MeasureKey { round, seed } = running.key;
-        let vector = Bf16::encode(&sketch(&gradient, seed, running.dimension));
-        let (samples, skill) = (running.samples as u32, self.window.skill().map(SkillPermille::of));
+        let vector = match self.rows_clipped(running.samples, true) {
+            // A sketch of clipped rows would be of another length.
+            rows @ Some(_) => {
+                sketch(&self.release(ReleaseKind::Measurement, gradient, rows), seed, running.dimension)
+            }
+            None => self.release(ReleaseKind::Measurement, sketch(&gradient, seed, running.dimension), None),
+        };
+        let vector = Bf16::encode(&vector);
+        let skill = if self.is_noisy() { None } else { self.window.skill().map(SkillPermille::of) };
+        let samples = running.samples as u32;
         let answer = Answer::Measured(Measured { round, samples, skill, vector });
         self.conclude_measure(running.key, answer, effects);
     }

@@ -14,6 +14,7 @@ mod optimiser;
 mod orders;
 mod personal;
 mod predict;
+mod release;
 mod saved_node;
 
 #[cfg(test)]

@@ -9,8 +9,8 @@ use evenhand_protocol::message::{
 };
 use evenhand_protocol::tick::Tick;
 use evenhand_protocol::topic::Channel;
-use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
+use rand_chacha::{ChaCha8Rng, ChaCha20Rng};
 
 use super::effect::NodeEffect;
 use super::forecasts::Forecasts;
@@ -21,9 +21,11 @@ use super::measure::{QueuedMeasure, ReferenceWeights, RunningMeasurement, SentMe
 use super::optimiser::OptimiserState;
 use super::orders::{OrderLimits, RunningTraining, SentAnswer};
 use super::personal::PersonalPart;
+use crate::config::PrivacyConfig;
 use crate::forecast::{ForecastVector, PreparedForecast};
+use crate::privacy::{Accountant, NoiseSeed, PrivacySpent};
 use crate::reading::{InputBatch, Reading};
-use crate::window::{DataWindow, MeterQuantity, SideSeries, WindowSettings};
+use crate::window::{DataWindow, MeterQuantity, ReadingsFloor, SideSeries, WindowSettings};
 
 /// Validated settings of a node.
 #[derive(Debug, Clone, PartialEq)]
@@ -46,6 +48,10 @@ pub struct NodeSettings {
     pub parameters_max: usize,
     /// The most work that an order may ask for.
     pub order_limits: OrderLimits,
+    /// The least that an update is made of, and noise.
+    pub privacy: PrivacyConfig,
+    /// Seed of the noise; in operation the system's random numbers.
+    pub noise_seed: NoiseSeed,
     /// Seed of the rounding in lossy codecs.
     pub seed: u64,
 }
@@ -90,12 +96,17 @@ pub struct Node {
     pub(super) optimiser: OptimiserState,
     pub(super) feedback: ErrorFeedback,
     pub(super) generator: ChaCha8Rng,
+    /// Of the noise; not saved.
+    pub(super) noise: ChaCha20Rng,
+    pub(super) accountant: Accountant,
     pub(super) account: Option<Account>,
     /// The round that was declined because its order could not be decoded.
     pub(super) unreadable: Option<u32>,
     pub(super) refusal: Option<(u32, Refusal)>,
     /// The epochs that the last order asked for, if they were too many.
     pub(super) excessive_epochs: Option<u32>,
+    /// The samples that the last order or request asked for, if they were too few.
+    pub(super) too_few_samples: Option<u32>,
     /// Batches of data so far: their numbers in the journal.
     pub(super) batches_received: u64,
     pub(super) forecasts: Forecasts,
@@ -118,6 +129,7 @@ impl Node {
         let mut window = DataWindow::new(settings.window.clone());
         window.set_side_series(&settings.side_series);
         let generator = ChaCha8Rng::seed_from_u64(settings.seed);
+        let noise = settings.noise_seed.generator();
         Self {
             settings,
             session,
@@ -142,10 +154,13 @@ impl Node {
             optimiser: OptimiserState::default(),
             feedback: ErrorFeedback::default(),
             generator,
+            noise,
+            accountant: Accountant::default(),
             account: None,
             unreadable: None,
             refusal: None,
             excessive_epochs: None,
+            too_few_samples: None,
             batches_received: 0,
             forecasts: Forecasts::default(),
             vector: None,
@@ -232,6 +247,21 @@ impl Node {
     /// The epochs that the last order asked for, if they were more than permitted.
     pub fn excessive_epochs(&self) -> Option<u32> {
         self.excessive_epochs
+    }
+
+    /// The samples that the last order or request asked for, if they were fewer than its owner permits.
+    pub fn too_few_samples(&self) -> Option<u32> {
+        self.too_few_samples
+    }
+
+    /// The privacy spent so far; none without noise.
+    pub fn privacy_spent(&self) -> Option<PrivacySpent> {
+        self.accountant.spent(&self.settings.privacy)
+    }
+
+    /// The least readings behind an update.
+    pub fn floor(&self) -> ReadingsFloor {
+        self.window.floor(self.settings.privacy.readings_min)
     }
 
     /// Its forecasts and their outcomes.

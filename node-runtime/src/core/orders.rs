@@ -13,6 +13,7 @@ use super::effect::{NodeEffect, TrainingJob};
 use super::graph::GraphState;
 use super::input::Trained;
 use super::node::{HeldModel, Node};
+use crate::privacy::ReleaseKind;
 
 /// The most work that an order may ask for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,6 +95,10 @@ impl Node {
         if self.excessive_epochs.is_some() {
             return self.decline(key, Declined::TooMuchWork, effects);
         }
+        self.too_few_samples = self.below_floor(train.samples_max);
+        if self.too_few_samples.is_some() {
+            return self.decline(key, Declined::TooFewSamples, effects);
+        }
         self.order = Some(QueuedOrder {
             key,
             loss: train.loss,
@@ -102,6 +107,11 @@ impl Node {
             samples_max: train.samples_max as usize,
             deadline: now.plus_ms(train.deadline_ms.min(limits.training_ms_max)),
         });
+    }
+
+    /// So many samples, if they cannot be of as many readings as the floor asks for.
+    pub(super) fn below_floor(&self, samples_max: u32) -> Option<u32> {
+        ((samples_max as usize) < self.floor().least()).then_some(samples_max)
     }
 
     /// Starts, answers or drops the queued order as far as possible.
@@ -124,7 +134,10 @@ impl Node {
         if weights.len() != parameters {
             return self.decline(order.key, Declined::ModelUnfit, effects);
         }
-        let Some(mut batch) = self.window.batch(order.samples_max, &mut self.generator) else {
+        if !self.may_release(ReleaseKind::Update) {
+            return self.decline(order.key, Declined::PrivacySpent, effects);
+        }
+        let Some(mut batch) = self.window.batch(order.samples_max, self.floor(), &mut self.generator) else {
             return self.decline(order.key, Declined::NoData, effects);
         };
         batch.batch.shape = std::iter::once(batch.samples).chain(sample).collect();
@@ -137,6 +150,7 @@ impl Node {
             previous: self.previous.clone(),
             batch: batch.batch,
             fresh: batch.fresh,
+            row_clip: self.settings.privacy.row_clip(),
             loss: order.loss,
             kind: order.kind,
             deadline: order.deadline,
@@ -184,16 +198,22 @@ impl Node {
             Ok(_) => return self.decline(training.key, Declined::TrainingFailed, effects),
             Err(reason) => return self.decline(training.key, reason, effects),
         };
-        let Some(update) = self.optimiser.update(training.kind, trained.vector) else {
+        let is_gradient = !matches!(training.kind, UpdateKind::Epochs { .. });
+        let rows_clipped = self.rows_clipped(training.samples, is_gradient);
+        let vector = self.release(ReleaseKind::Update, trained.vector, rows_clipped);
+        let Some(update) = self.optimiser.update(training.kind, vector) else {
             return self.decline(training.key, Declined::TrainingFailed, effects);
         };
-        let online_loss = trained.online_loss.filter(|loss| loss.is_finite());
+        let (loss, online_loss) = match self.is_noisy() {
+            true => (0.0, None),
+            false => (trained.loss, trained.online_loss.filter(|loss| loss.is_finite())),
+        };
         self.window.mark_used(training.upto);
         let vector = codec::encode(training.codec, &update, &mut self.feedback, &mut self.generator);
         let update = Update {
             round: training.key.round,
             samples: training.samples as u32,
-            loss: trained.loss,
+            loss,
             online_loss: online_loss.unwrap_or(0.0),
             online_samples: if online_loss.is_some() { training.fresh as u32 } else { 0 },
             vector,

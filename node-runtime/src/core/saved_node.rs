@@ -15,6 +15,7 @@ use super::node::{HeldModel, Node, NodeSettings};
 use super::optimiser::OptimiserState;
 use super::orders::SentAnswer;
 use super::personal::PersonalPart;
+use crate::privacy::Accountant;
 use crate::window::DataWindow;
 
 /// The persistent state of a node: values only, no handles.
@@ -36,6 +37,7 @@ pub struct SavedNode {
     batches_received: u64,
     forecasts: Forecasts,
     personal: Option<PersonalPart>,
+    accountant: Accountant,
 }
 
 impl SavedNode {
@@ -67,6 +69,7 @@ impl Node {
             batches_received: self.batches_received,
             forecasts: self.forecasts.clone(),
             personal: self.personal.clone(),
+            accountant: self.accountant.clone(),
         }
     }
 
@@ -95,6 +98,7 @@ impl Node {
         node.batches_received = saved.batches_received;
         node.forecasts = saved.forecasts;
         node.personal = saved.personal;
+        node.accountant = saved.accountant;
         node
     }
 }

@@ -11,6 +11,8 @@ use evenhand_protocol::topic::Channel;
 use proptest::prelude::*;
 
 use super::*;
+use crate::config::PrivacyConfig;
+use crate::privacy::NoiseSeed;
 use crate::reading::{InputBatch, Reading};
 use crate::window::{MeterQuantity, SampleFormat, SeriesConfig, SideRole, SideSeries, WindowSettings};
 
@@ -31,6 +33,8 @@ fn settings() -> NodeSettings {
         forecasts: false,
         parameters_max: 100,
         order_limits: OrderLimits::default(),
+        privacy: PrivacyConfig::none(),
+        noise_seed: NoiseSeed::repeatable(7),
         seed: 7,
     }
 }
@@ -127,15 +131,12 @@ fn ready(settings: NodeSettings) -> Node {
     node
 }
 
+fn request(round: u32) -> MeasureRequest {
+    MeasureRequest { round, seed: 9, dimension: 64, loss: LossKind::Mse, samples_max: 8, deadline_ms: 1000 }
+}
+
 fn measure(round: u32) -> NodeInput {
-    NodeInput::Order(Order::Measure(MeasureRequest {
-        round,
-        seed: 9,
-        dimension: 64,
-        loss: LossKind::Mse,
-        samples_max: 8,
-        deadline_ms: 1000,
-    }))
+    NodeInput::Order(Order::Measure(request(round)))
 }
 
 #[test]
@@ -289,6 +290,62 @@ fn an_order_asks_for_no_more_than_the_owner_permits() {
     assert_eq!(next[0].previous.as_deref(), Some(&weights(2)[..]), "it keeps the model it was sent");
     let mut measured = ready(NodeSettings { order_limits, ..settings() });
     assert_eq!(jobs(&measured.step(NOW, measure(1)))[0].deadline, NOW.plus_ms(700));
+}
+
+#[test]
+fn no_answer_is_made_of_fewer_readings_than_the_floor() {
+    let privacy = PrivacyConfig { readings_min: 6, ..Default::default() };
+    let mut node = ready(NodeSettings { privacy, ..settings() });
+    node.step(NOW, readings(20..30));
+    let few = |round| Train { samples_max: 5, ..train(round, round, true) };
+    let declined = Answer::Decline { round: 1, reason: Declined::TooFewSamples };
+    assert_eq!(answers(&node.step(NOW, NodeInput::Order(Order::Train(few(1))))), [declined]);
+    assert_eq!(node.too_few_samples(), Some(5));
+    let request = MeasureRequest { samples_max: 5, ..request(1) };
+    let unmeasured = Answer::Unmeasured { round: 1, reason: Declined::TooFewSamples };
+    assert_eq!(answers(&node.step(NOW, NodeInput::Order(Order::Measure(request)))), [unmeasured]);
+
+    let job = jobs(&node.step(NOW, order(2))).remove(0);
+    assert_eq!((job.batch.samples(), node.too_few_samples()), (8, None));
+    node.step(NOW, trained(job.id));
+    node.step(NOW, readings(30..32));
+    let early = Answer::Decline { round: 3, reason: Declined::NoData };
+    assert_eq!(answers(&node.step(NOW, order(3))), [early], "two new ones are too few");
+    node.step(NOW, readings(32..37));
+    let job = jobs(&node.step(NOW, order(4))).remove(0);
+    assert_eq!((job.batch.samples(), job.fresh), (7, 7));
+}
+
+#[test]
+fn noise_hides_what_is_sent_until_the_budget_is_spent() {
+    let budget = crate::privacy::epsilon(2.0 / 9.0, 1e-5);
+    let privacy =
+        PrivacyConfig { noise: 3.0, clip: 2.0, epsilon_max: budget * 1.0001, ..PrivacyConfig::none() };
+    let mut node = ready(NodeSettings { privacy, ..settings() });
+    let job = jobs(&node.step(NOW, measure(1))).remove(0);
+    let [Answer::Measured(measured)] = &answers(&node.step(NOW, trained(job.id)))[..] else { panic!() };
+    assert_eq!(measured.skill, None);
+    assert!(measured.vector.decode(PARAMETERS).unwrap().iter().any(|value| value.abs() > 1.0));
+    let job = jobs(&node.step(NOW, order(1))).remove(0);
+    let [Answer::Update(update)] = &answers(&node.step(NOW, trained(job.id)))[..] else { panic!() };
+    assert_eq!(
+        (update.loss, update.online_loss, update.online_samples),
+        (0.0, 0.0, 0),
+        "losses are readings too"
+    );
+    assert_ne!(update.vector, EncodedUpdate::F32(vec![0.0, 1.0, 2.0, 3.0]));
+    let spent = node.privacy_spent().unwrap();
+    assert!((spent.epsilon / budget - 1.0).abs() < 1e-9 && spent.messages == 2);
+
+    let mut restarted = Node::restore(node.settings.clone(), 2, node.save());
+    assert_eq!(restarted.privacy_spent(), node.privacy_spent(), "a restart forgets nothing");
+    assert_ne!(restarted.accountant, Default::default());
+    restarted.step(NOW, NodeInput::Started);
+    node.step(NOW, readings(20..23));
+    let declined = Answer::Decline { round: 2, reason: Declined::PrivacySpent };
+    assert_eq!(answers(&node.step(NOW, order(2))), [declined]);
+    let unmeasured = Answer::Unmeasured { round: 2, reason: Declined::PrivacySpent };
+    assert_eq!(answers(&node.step(NOW, measure(2))), [unmeasured]);
 }
 
 #[test]

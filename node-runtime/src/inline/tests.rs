@@ -8,9 +8,11 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 
 use super::*;
+use crate::config::PrivacyConfig;
 use crate::core::OrderLimits;
+use crate::privacy::NoiseSeed;
 use crate::reading::Reading;
-use crate::window::{DataWindow, SampleFormat, SeriesConfig, TrainingBatch, WindowSettings};
+use crate::window::{DataWindow, ReadingsFloor, SampleFormat, SeriesConfig, TrainingBatch, WindowSettings};
 
 const NOW: Tick = Tick(0);
 const LAGS: usize = 8;
@@ -44,6 +46,8 @@ fn node(models: &Arc<ModelCache>) -> InlineNode<Sine> {
         forecasts: true,
         parameters_max: 1 << 20,
         order_limits: OrderLimits::default(),
+        privacy: PrivacyConfig::none(),
+        noise_seed: NoiseSeed::repeatable(7),
         seed: 7,
     };
     let mut node = InlineNode::new(settings, 1, Sine(1), PER_ROUND, Arc::clone(models));
@@ -113,7 +117,8 @@ fn a_graph_is_prepared_once_for_all_rounds_weights_and_nodes() {
             let update = train(&mut node, round, &weights);
 
             window.add(&source.read(PER_ROUND).unwrap());
-            let taken = window.batch(PER_ROUND, &mut ChaCha8Rng::seed_from_u64(0)).unwrap();
+            let taken =
+                window.batch(PER_ROUND, ReadingsFloor::NONE, &mut ChaCha8Rng::seed_from_u64(0)).unwrap();
             let (gradient, forecast) = recomputed(&model, &weights, &window, &taken);
             window.mark_used(taken.upto);
             assert_eq!(update.vector, EncodedUpdate::F32(gradient), "round {round}");

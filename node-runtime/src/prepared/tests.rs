@@ -26,6 +26,7 @@ fn job(weights: &Arc<[f32]>, kind: UpdateKind) -> TrainingJob {
         previous: None,
         batch: batch(),
         fresh: 64,
+        row_clip: None,
         loss: LossKind::Pinball,
         kind,
         deadline: Tick(u64::MAX),
@@ -80,4 +81,19 @@ fn the_personal_part_corrects_the_shared_one() {
     assert_eq!(outputs(&initial), vec![0.0; 64 * 3]);
     assert!(prepared.outputs(&weights, &[0.0; 4], &inputs, &shape).is_err());
     assert!(prepared.fit_personal(&weights, &[0.0; 4], &batch(), LossKind::Pinball, &sgd).is_err());
+}
+
+#[test]
+fn no_row_moves_the_clipped_mean_by_more_than_its_share() {
+    let model = Model::load(shipped::LOAD_QUANTILES, &LoadOptions::default()).unwrap();
+    let prepared = PreparedModel::new(model.clone());
+    let weights: Arc<[f32]> = vec![0.05; model.dim()].into();
+    let gradient = |edit: &dyn Fn(&mut Batch)| {
+        let mut job = TrainingJob { row_clip: Some(0.01), ..job(&weights, UpdateKind::Gradient) };
+        edit(&mut job.batch);
+        prepared.train(&job, || false).unwrap().unwrap().vector
+    };
+    let other = gradient(&|batch| batch.inputs[..41].fill(900.0));
+    let moved: f32 = gradient(&|_| {}).iter().zip(&other).map(|(a, b)| (a - b).powi(2)).sum();
+    assert!(moved.sqrt() > 0.0 && moved.sqrt() <= 2.0 * 0.01 / 64.0 * 1.001, "{}", moved.sqrt());
 }

@@ -30,6 +30,12 @@ pub enum NodeError {
         /// The system's error.
         cause: std::io::Error,
     },
+    /// The system gives no random numbers.
+    #[error("cannot read /dev/urandom: {cause}; noise that others could compute would protect nothing")]
+    Random {
+        /// The system's error.
+        cause: std::io::Error,
+    },
     /// The state folder cannot be used at all; a full disk is no such error.
     #[error("cannot write to node.state_folder: {cause}; it must be a writable folder")]
     State {
@@ -45,6 +51,7 @@ impl NodeError {
             NodeError::Config(_) | NodeError::State { .. } | NodeError::Listen { .. } => Exit::Config,
             NodeError::Link(error) => error.exit(),
             NodeError::Source(_) => Exit::Data,
+            NodeError::Random { .. } => Exit::Software,
         }
     }
 }

@@ -26,6 +26,7 @@ struct ForeignLines {
     unfit: LogRate,
     refused: LogRate,
     excessive: LogRate,
+    too_few: LogRate,
 }
 
 /// Conditions that were logged.
@@ -43,6 +44,7 @@ pub(super) struct LogDedup {
     unfit: Option<Digest>,
     refused: Option<u32>,
     excessive: Option<u32>,
+    too_few: Option<u32>,
     restarts: u32,
     rejected: u64,
     /// The sentence about a certificate that ends.
@@ -63,6 +65,7 @@ impl LogDedup {
             unfit: None,
             refused: None,
             excessive: None,
+            too_few: None,
             restarts: state.window().counts().restarts,
             rejected: 0,
         }
@@ -174,6 +177,16 @@ impl LogDedup {
             );
         }
         self.excessive = excessive;
+        let too_few = node.too_few_samples();
+        if let Some(samples) = too_few.filter(|_| self.too_few.is_none())
+            && let Some(left_out) = self.foreign.too_few.permit(Instant::now())
+        {
+            tracing::warn!(
+                node = %self.node, samples, least = node.floor().least(), left_out,
+                "declining orders for fewer samples than privacy.readings_min; the coordinator's training.samples_max must be raised"
+            );
+        }
+        self.too_few = too_few;
     }
 }
 

@@ -32,6 +32,7 @@ use super::status_sinks::StatusSinks;
 use super::{NodeError, Stop, TrainingPool};
 use crate::config::NodeConfig;
 use crate::core::{Node, NodeEffect, NodeInput, Prediction};
+use crate::privacy::NoiseSeed;
 use crate::reading::InputBatch;
 use crate::source::now_ms;
 
@@ -115,7 +116,9 @@ impl Runner {
             tracing::warn!("{said}");
         }
         let disk = folder.map(|folder| Arc::new(Folder(folder.clone())) as Arc<dyn Disk>);
-        let (state, mut node) = StateStore::open(disk, config.settings()?, now_ms()).await?;
+        let mut settings = config.settings()?;
+        settings.noise_seed = NoiseSeed::from_system().map_err(|cause| NodeError::Random { cause })?;
+        let (state, mut node) = StateStore::open(disk, settings, now_ms()).await?;
         import_history(config, &mut node);
         find_graph(&mut node, &pool).await;
         let sinks = StatusSinks::start(config, notify).await?;

@@ -23,7 +23,7 @@ const SESSION: &str = "session";
 pub(super) const PRIVATE: [&str; 6] = [STATE, "state.unreadable", JOURNAL, SESSION, status::FILE, "models"];
 
 /// First bytes of a state file; the number changes with the format.
-const FORM: &[u8; 8] = b"evhnode8";
+const FORM: &[u8; 8] = b"evhnode9";
 const DIGEST_BYTES: usize = 32;
 /// From this size on the journal is replaced by a new state.
 const JOURNAL_BYTES_MAX: u64 = 256 * 1024;

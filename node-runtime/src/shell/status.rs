@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::forecast_status::ForecastStatus;
 use crate::core::{Forecast, Node};
+use crate::privacy::PrivacySpent;
 use crate::source::time::iso_text;
 use crate::window::ReadingCounts;
 
@@ -62,6 +63,12 @@ pub struct StatusSnapshot {
     pub forecasts_evaluated: usize,
     /// The newest account of the coordinator.
     pub account: Option<Account>,
+    /// The least readings behind an update.
+    #[serde(default)]
+    pub readings_min: usize,
+    /// The privacy spent so far, with noise.
+    #[serde(default)]
+    pub privacy: Option<PrivacySpent>,
     /// The last refused update: round and reason.
     pub refused: Option<(u32, Refusal)>,
     /// Payload bytes sent.
@@ -139,6 +146,8 @@ impl StatusSnapshot {
             mean_absolute_error: node.forecasts().mean_absolute_error(),
             forecasts_evaluated: node.forecasts().outcomes().len(),
             account: node.account().cloned(),
+            readings_min: node.floor().least(),
+            privacy: node.privacy_spent(),
             refused: node.refusal(),
             bytes_up: context.traffic.bytes_up,
             bytes_down: context.traffic.bytes_down,
@@ -207,6 +216,10 @@ impl StatusSnapshot {
                 account.staleness.into(),
             );
             metric("drawn_total", Counter, "How often the node was drawn.", account.drawn.into());
+        }
+        if let Some(spent) = self.privacy {
+            metric("privacy_epsilon", Gauge, "Privacy spent, at privacy.delta.", spent.epsilon);
+            metric("privacy_messages_total", Counter, "Messages with noise.", spent.messages as f64);
         }
         if let Some(day_ahead) = &self.day_ahead {
             day_ahead.add_metrics(&mut metrics);
@@ -277,6 +290,16 @@ impl fmt::Display for StatusSnapshot {
                 writeln!(f, "  why        {}", why(account.why))
             }
         }?;
+        writeln!(f, "privacy      updates of at least {} readings", self.readings_min)?;
+        if let Some(spent) = self.privacy {
+            let of = spent.epsilon_max.map(|most| format!(" of {most}")).unwrap_or_default();
+            let (unit, delta) = (spent.unit.name(), spent.delta);
+            writeln!(
+                f,
+                "  spent      ε {:.2}{of} for a {unit}, δ {delta:e}, {} messages",
+                spent.epsilon, spent.messages
+            )?;
+        }
         match self.refused {
             Some((round, refusal)) => {
                 writeln!(f, "refused      in round {round}, {}: {}", refusal.name(), reason(refusal))
@@ -319,6 +342,7 @@ fn why(why: Why) -> &'static str {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::config::PrivacyUnit;
 
     fn status() -> StatusSnapshot {
         StatusSnapshot {
@@ -358,6 +382,14 @@ mod tests {
                 drawn: 5,
                 why: Why::NotDrawn,
             }),
+            readings_min: 96,
+            privacy: Some(PrivacySpent {
+                unit: PrivacyUnit::Day,
+                epsilon: 3.456,
+                delta: 1e-5,
+                epsilon_max: Some(8.0),
+                messages: 12,
+            }),
             refused: Some((8, Refusal::Late)),
             bytes_up: 10,
             bytes_down: 20,
@@ -389,6 +421,8 @@ mod tests {
             "the draw fell on others",
             "in round 8, late: the update came after",
             "certificate until 2027-01-31",
+            "updates of at least 96 readings",
+            "ε 3.46 of 8 for a day, δ 1e-5, 12 messages",
         ] {
             assert!(text.contains(expected), "{expected:?} in\n{text}");
         }

@@ -1,11 +1,13 @@
 //! A series of readings as lead rows: samples of a day-ahead forecast.
 
+use std::collections::BTreeSet;
+
 use evenhand_models::{Batch, Targets};
 use rand::{Rng, RngExt};
 use serde::{Deserialize, Serialize};
 
 use super::left_out::{LeftOutLoads, NetLoad};
-use super::{ReadingCounts, SeriesWindow, SideRole, SideSeries, TrainingBatch};
+use super::{ReadingCounts, ReadingsFloor, SeriesWindow, SideRole, SideSeries, TrainingBatch};
 use crate::config::{MeterQuantity, SeriesConfig};
 use crate::forecast::{ForecastSettings, Forecaster, INPUTS, LeadRows, LocalTime, PERSONAL_ROWS_MAX};
 use crate::reading::Reading;
@@ -147,18 +149,33 @@ impl DayAheadWindow {
     }
 
     /// Rows of the last 30 days, those of the newest day last, at most `samples_max`; none before a day's worth of targets is
-    /// there, or when nothing is new.
-    pub fn batch(&self, samples_max: usize, generator: &mut impl Rng) -> Option<TrainingBatch> {
+    /// there, or while too few readings are new for the floor.
+    pub fn batch(
+        &self,
+        samples_max: usize,
+        floor: ReadingsFloor,
+        generator: &mut impl Rng,
+    ) -> Option<TrainingBatch> {
         let (first, newest) = self.targets()?;
+        self.has_fresh(self.used, first, newest, floor).then_some(())?;
         let day_steps = self.forecaster.history().day_steps();
         let fresh_from = self.used.saturating_add(1).max(newest - day_steps + 1).max(first);
         let fresh_wanted = samples_max.div_ceil(NEWEST_SHARE);
-        let (mut rows, mut used) = (LeadRows::default(), 0);
+        let (mut rows, mut readings) = (LeadRows::default(), BTreeSet::new());
         let old = samples_max.saturating_sub(fresh_wanted);
         let old_span = (first.max(newest + 1 - TRAINING_DAYS * day_steps), fresh_from - 1);
-        used += self.add_rows(&mut rows, old_span, old, generator);
-        let fresh = self.add_rows(&mut rows, (fresh_from, newest), fresh_wanted, generator);
-        (fresh > 0).then(|| self.training_batch(rows, used + fresh, fresh, newest))
+        let used = self.add_rows(&mut rows, old_span, old, &mut readings, generator);
+        let fresh = self.add_rows(&mut rows, (fresh_from, newest), fresh_wanted, &mut readings, generator);
+        let enough = fresh > 0 && readings.len() >= floor.least();
+        enough.then(|| self.training_batch(rows, used + fresh, fresh, newest))
+    }
+
+    /// True if a block of steps ended since step `last`, and enough readings since then are targets.
+    fn has_fresh(&self, last: i64, first: i64, newest: i64, floor: ReadingsFloor) -> bool {
+        let fresh = first.max(last.saturating_add(1))..=newest;
+        let history = self.forecaster.history();
+        let measured = fresh.filter(|step| history.load(*step).is_some());
+        floor.is_due(last, newest) && measured.take(floor.fresh_least()).count() == floor.fresh_least()
     }
 
     /// Rows of the last 30 days for the personal part; none before a day's worth of targets is there.
@@ -166,16 +183,19 @@ impl DayAheadWindow {
         let (first, newest) = self.targets()?;
         let first = first.max(newest + 1 - TRAINING_DAYS * self.forecaster.history().day_steps());
         let mut rows = LeadRows::default();
-        let samples = self.add_rows(&mut rows, (first, newest), PERSONAL_ROWS_MAX, generator);
+        let mut readings = BTreeSet::new();
+        let samples = self.add_rows(&mut rows, (first, newest), PERSONAL_ROWS_MAX, &mut readings, generator);
         (samples > 0).then(|| self.training_batch(rows, samples, samples, newest).batch)
     }
 
-    /// Adds at most `wanted` rows whose targets are spread over the steps from the first to the last of `span`.
+    /// Adds at most `wanted` rows whose targets are spread over the steps from the first to the last of `span`, and these
+    /// steps to `readings`.
     fn add_rows(
         &self,
         rows: &mut LeadRows,
         (first, last): (i64, i64),
         wanted: usize,
+        readings: &mut BTreeSet<i64>,
         generator: &mut impl Rng,
     ) -> usize {
         let targets = last - first + 1;
@@ -197,34 +217,44 @@ impl DayAheadWindow {
             // Every other row prefers short leads, where there is most to learn.
             let lead = generator.random_range(1..=lead_max);
             let lead = if number % 2 == 0 { lead } else { lead.min(generator.random_range(1..=lead_max)) };
-            added += usize::from(self.forecaster.add_row(rows, target - lead, lead));
+            if self.forecaster.add_row(rows, target - lead, lead) {
+                added += 1;
+                readings.insert(target);
+            }
         }
         added
     }
 
     /// Rows of the newest targets that were not measured yet, at most `samples_max`, [as they are
-    /// measured](LeadRows::for_reference); none before a day's worth of targets is there, or when nothing is new.
-    pub fn unmeasured(&self, samples_max: usize) -> Option<TrainingBatch> {
-        let (rows, newest) = self.unmeasured_rows(samples_max)?;
+    /// measured](LeadRows::for_reference), and of earlier ones as far as the floor needs them; none before a day's worth of
+    /// targets is there, or while too few readings are new for the floor.
+    pub fn unmeasured(&self, samples_max: usize, floor: ReadingsFloor) -> Option<TrainingBatch> {
+        let (rows, newest) = self.unmeasured_rows(samples_max, floor)?;
         let samples = rows.len();
         Some(self.training_batch(rows.for_reference(), samples, samples, newest))
     }
 
     /// The same rows as they are trained on.
     pub fn fresh_rows(&self, samples_max: usize) -> Option<TrainingBatch> {
-        let (rows, newest) = self.unmeasured_rows(samples_max)?;
+        let (rows, newest) = self.unmeasured_rows(samples_max, ReadingsFloor::NONE)?;
         let samples = rows.len();
         Some(self.training_batch(rows, samples, samples, newest))
     }
 
-    fn unmeasured_rows(&self, samples_max: usize) -> Option<(LeadRows, i64)> {
+    fn unmeasured_rows(&self, samples_max: usize, floor: ReadingsFloor) -> Option<(LeadRows, i64)> {
         let (first, newest) = self.targets()?;
+        self.has_fresh(self.measured, first, newest, floor).then_some(())?;
         let earliest = *self.forecaster.origins()?.start();
-        let from = first.max(self.measured.saturating_add(1)).max(newest + 1 - samples_max as i64);
+        let fresh_from = first.max(self.measured.saturating_add(1));
+        // Where some readings are missing, as many of before.
+        let measured = (first..=newest).rev().filter(|step| self.forecaster.history().load(*step).is_some());
+        let floor_from = measured.take(floor.least()).last().unwrap_or(fresh_from);
+        let from = fresh_from.min(floor_from).max(newest + 1 - samples_max as i64);
         let each = (samples_max / (newest + 1 - from).max(1) as usize).clamp(1, LEADS_OF_TARGET_MAX);
         let horizon = self.forecaster.settings().horizon_steps as i64;
-        let mut rows = LeadRows::default();
+        let (mut rows, mut readings) = (LeadRows::default(), 0);
         for target in from..=newest {
+            let before = rows.len();
             for number in 0..each as i64 {
                 // Leads as spread as can be without a generator: multiples of the golden ratio.
                 let turn =
@@ -234,8 +264,9 @@ impl DayAheadWindow {
                 let lead = 1 + (turn * horizon.min(target - earliest) as f64) as i64;
                 self.forecaster.add_row(&mut rows, target - lead, lead);
             }
+            readings += usize::from(rows.len() > before);
         }
-        (!rows.is_empty()).then_some((rows, newest))
+        (readings >= floor.least()).then_some((rows, newest))
     }
 
     /// The first and the newest step that can be a target, if they are a day's worth.
@@ -319,16 +350,16 @@ mod tests {
     #[test]
     fn a_batch_waits_for_a_days_worth_of_targets_and_for_something_new() {
         let mut generator = ChaCha8Rng::seed_from_u64(1);
-        assert_eq!(window(47).batch(64, &mut generator), None, "23 targets");
+        assert_eq!(window(47).batch(64, ReadingsFloor::NONE, &mut generator), None, "23 targets");
         let mut window = window(24 * 40);
-        let taken = window.batch(64, &mut generator).unwrap();
+        let taken = window.batch(64, ReadingsFloor::NONE, &mut generator).unwrap();
         assert_eq!((taken.samples, taken.fresh, taken.upto), (64, 16, 24 * 40));
         assert_eq!(taken.batch.shape, [64, INPUTS]);
         assert!(matches!(&taken.batch.targets, Targets::Values(targets) if targets.len() == 3 * 64));
         window.mark_used(taken.upto);
-        assert_eq!(window.batch(64, &mut generator), None);
+        assert_eq!(window.batch(64, ReadingsFloor::NONE, &mut generator), None);
         window.add(Reading { time_ms: (24 * 40 + 1) * HOUR_MS, value: 3.0 });
-        assert!(window.batch(64, &mut generator).unwrap().fresh > 0);
+        assert!(window.batch(64, ReadingsFloor::NONE, &mut generator).unwrap().fresh > 0);
     }
 
     #[test]
@@ -352,14 +383,36 @@ mod tests {
     #[test]
     fn each_target_is_measured_once_at_several_leads() {
         let mut window = window(24 * 5);
-        let taken = window.unmeasured(32).unwrap();
+        let taken = window.unmeasured(32, ReadingsFloor::NONE).unwrap();
         assert_eq!((taken.samples, taken.upto), (32, 24 * 5));
         window.mark_measured(taken.upto);
-        assert_eq!(window.unmeasured(32), None);
+        assert_eq!(window.unmeasured(32, ReadingsFloor::NONE), None);
         for hour in 1..=3 {
             window.add(Reading { time_ms: (24 * 5 + hour) * HOUR_MS, value: 1.0 });
         }
-        assert_eq!(window.unmeasured(32).unwrap().samples, 3 * LEADS_OF_TARGET_MAX);
+        assert_eq!(window.unmeasured(32, ReadingsFloor::NONE).unwrap().samples, 3 * LEADS_OF_TARGET_MAX);
+    }
+
+    #[test]
+    fn a_day_is_the_least_that_is_answered_and_midnight_the_time() {
+        let (day, mut generator) = (ReadingsFloor::new(24), ChaCha8Rng::seed_from_u64(1));
+        let mut window = window(24 * 5);
+        let taken = window.batch(64, day, &mut generator).unwrap();
+        assert!(window.batch(20, day, &mut generator).is_none(), "20 rows cannot be of 24 readings");
+        let measured = window.unmeasured(64, day).unwrap();
+        assert!(window.unmeasured(20, day).is_none());
+        window.mark_used(taken.upto);
+        window.mark_measured(measured.upto);
+        for hour in 1..=47 {
+            let is_answered = window.batch(64, day, &mut generator).is_some();
+            assert_eq!((is_answered, window.unmeasured(64, day).is_some()), (hour > 24, hour > 24), "{hour}");
+            // Half of the day is missing but for one reading: what is left is of less than half a day until its end.
+            if !(2..=12).contains(&hour) {
+                window.add(Reading { time_ms: (24 * 5 + hour) * HOUR_MS, value: hour as f64 });
+            }
+        }
+        let after_a_gap = window.unmeasured(64, day).unwrap();
+        assert_eq!(after_a_gap.samples % 24, 0, "{}", after_a_gap.samples);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod calendar;
 mod day_ahead;
+mod floor;
 mod left_out;
 mod normalise;
 mod outlier_guard;
@@ -17,6 +18,7 @@ use serde::{Deserialize, Serialize};
 
 pub use calendar::phases;
 pub use day_ahead::DayAheadWindow;
+pub use floor::ReadingsFloor;
 pub use normalise::{DEVIATIONS_MAX, Normaliser};
 pub use rows::RowsWindow;
 pub use series::{FEATURES, ForecastQuery, SeriesWindow};
@@ -25,6 +27,10 @@ pub use side::{SideRole, SideSeries};
 pub use crate::config::{MeterQuantity, RowsConfig, SampleFormat, SeriesConfig};
 use crate::forecast::INPUTS;
 use crate::reading::{InputBatch, Reading, SourcePosition};
+
+/// The floor on labelled rows where none is set: more than the units of a first layer of any shipped model for loads, which
+/// the rows behind an update could otherwise be told apart by.
+pub const ROWS_LEAST: usize = 256;
 
 /// Counts of the readings or rows of a source.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -170,14 +176,25 @@ impl DataWindow {
         }
     }
 
-    /// The newest samples not used yet and the configured share of samples used before, at most `samples_max`; none when
-    /// there is nothing new.
-    pub fn batch(&self, samples_max: usize, generator: &mut impl Rng) -> Option<TrainingBatch> {
+    /// The newest samples not used yet and the configured share of samples used before, at most `samples_max`; none while
+    /// there are not enough new ones for the floor.
+    pub fn batch(
+        &self,
+        samples_max: usize,
+        floor: ReadingsFloor,
+        generator: &mut impl Rng,
+    ) -> Option<TrainingBatch> {
         match self {
-            DataWindow::Series(series) => series.batch_with_replay(samples_max, generator),
-            DataWindow::DayAhead(window) => window.batch(samples_max, generator),
-            DataWindow::Rows(rows) => rows.batch(samples_max, generator),
+            DataWindow::Series(series) => series.batch_with_replay(samples_max, floor, generator),
+            DataWindow::DayAhead(window) => window.batch(samples_max, floor, generator),
+            DataWindow::Rows(rows) => rows.batch(samples_max, floor, generator),
         }
+    }
+
+    /// The floor on readings where `least` are set: 0 stands for a day's worth of steps, or [`ROWS_LEAST`] labelled rows.
+    pub fn floor(&self, least: usize) -> ReadingsFloor {
+        let by_default = self.series().map_or(ROWS_LEAST, |series| series.settings().day_steps());
+        ReadingsFloor::new(if least == 0 { by_default } else { least })
     }
 
     /// Counts the samples up to `upto` as used.
@@ -189,12 +206,12 @@ impl DataWindow {
         }
     }
 
-    /// The newest samples not measured yet, at most `samples_max`; none when there is nothing new.
-    pub fn unmeasured(&self, samples_max: usize) -> Option<TrainingBatch> {
+    /// The newest samples not measured yet, at most `samples_max`; none while there are not enough for the floor.
+    pub fn unmeasured(&self, samples_max: usize, floor: ReadingsFloor) -> Option<TrainingBatch> {
         match self {
-            DataWindow::Series(series) => series.unmeasured(samples_max),
-            DataWindow::DayAhead(window) => window.unmeasured(samples_max),
-            DataWindow::Rows(rows) => rows.unmeasured(samples_max),
+            DataWindow::Series(series) => series.unmeasured(samples_max, floor),
+            DataWindow::DayAhead(window) => window.unmeasured(samples_max, floor),
+            DataWindow::Rows(rows) => rows.unmeasured(samples_max, floor),
         }
     }
 

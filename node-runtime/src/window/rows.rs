@@ -7,7 +7,7 @@ use rand::Rng;
 use serde::{Deserialize, Serialize};
 
 use super::replay::{SampleChoice, choose};
-use super::{ReadingCounts, TrainingBatch};
+use super::{ReadingCounts, ReadingsFloor, TrainingBatch};
 use crate::config::RowsConfig;
 use crate::reading::{LabelledRow, RowTarget};
 
@@ -57,21 +57,29 @@ impl RowsWindow {
     }
 
     /// The newest rows that were not used yet and the configured share of rows used before, at most `samples_max`, if
-    /// their targets are of one kind.
-    pub fn batch(&self, samples_max: usize, generator: &mut impl Rng) -> Option<TrainingBatch> {
+    /// there are enough for the floor, at least half of them new, and their targets are of one kind.
+    pub fn batch(
+        &self,
+        samples_max: usize,
+        floor: ReadingsFloor,
+        generator: &mut impl Rng,
+    ) -> Option<TrainingBatch> {
         let first = self.first_after(self.used);
         let fresh: Vec<usize> = (first..self.rows.len()).collect();
         let share = self.settings.replay_share;
         let old = if share == 0.0 { Vec::new() } else { (0..first).collect() };
-        self.samples_at(&choose(&fresh, old, samples_max, share, generator)?)
+        let choice = choose(&fresh, old, samples_max, share, generator)?;
+        let enough = choice.all.len() >= floor.least() && choice.fresh >= floor.fresh_least();
+        enough.then(|| self.samples_at(&choice))?
     }
 
-    /// The newest rows that were not measured yet, at most `samples_max`, if their targets are of one kind.
-    pub fn unmeasured(&self, samples_max: usize) -> Option<TrainingBatch> {
+    /// The newest rows that were not measured yet, at most `samples_max`, if there are enough for the floor and their targets
+    /// are of one kind.
+    pub fn unmeasured(&self, samples_max: usize, floor: ReadingsFloor) -> Option<TrainingBatch> {
         let newest = self.rows.len().saturating_sub(samples_max);
         let all: Vec<usize> = (self.first_after(self.measured).max(newest)..self.rows.len()).collect();
         let fresh = all.len();
-        self.samples_at(&SampleChoice { all, fresh })
+        (fresh >= floor.least()).then(|| self.samples_at(&SampleChoice { all, fresh }))?
     }
 
     /// The place of the first row in memory after number `upto`.
@@ -148,7 +156,7 @@ mod tests {
     }
 
     fn batch(rows: &RowsWindow, samples_max: usize) -> Option<TrainingBatch> {
-        rows.batch(samples_max, &mut ChaCha8Rng::seed_from_u64(1))
+        rows.batch(samples_max, ReadingsFloor::NONE, &mut ChaCha8Rng::seed_from_u64(1))
     }
 
     #[test]
@@ -159,6 +167,21 @@ mod tests {
         let taken = batch(&rows, 8).unwrap();
         assert_eq!((taken.samples, taken.fresh), (4, 2), "two new, two old");
         assert_eq!(taken.batch.inputs[4..], [4.0, 1.0, 5.0, 1.0], "the new ones come last");
+    }
+
+    #[test]
+    fn fewer_rows_than_the_floor_wait() {
+        let mut rows = rows(9, &[RowTarget::Class(0); 5]);
+        let floor = ReadingsFloor::new(4);
+        let taken = rows.batch(9, floor, &mut ChaCha8Rng::seed_from_u64(1)).unwrap();
+        assert_eq!((taken.samples, rows.unmeasured(3, floor)), (5, None), "three are too few, whoever asks");
+        rows.mark_used(taken.upto);
+        rows.mark_measured(taken.upto);
+        (0..3).for_each(|_| rows.add(LabelledRow { features: vec![1.0; 2], target: RowTarget::Class(1) }));
+        assert_eq!(rows.batch(9, floor, &mut ChaCha8Rng::seed_from_u64(1)), None);
+        assert_eq!(rows.unmeasured(9, floor), None);
+        rows.add(LabelledRow { features: vec![1.0; 2], target: RowTarget::Class(1) });
+        assert_eq!(rows.unmeasured(9, floor).unwrap().samples, 4);
     }
 
     #[test]

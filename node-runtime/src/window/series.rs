@@ -10,7 +10,7 @@ use super::calendar;
 use super::normalise::Normaliser;
 use super::outlier_guard::OutlierGuard;
 use super::replay::{SampleChoice, choose};
-use super::{ReadingCounts, TrainingBatch};
+use super::{ReadingCounts, ReadingsFloor, TrainingBatch};
 use crate::config::{MeterQuantity, SeriesConfig};
 use crate::reading::Reading;
 
@@ -212,31 +212,46 @@ impl SeriesWindow {
         self.samples_since(self.used, samples_max)
     }
 
-    /// The newest samples that were not measured yet, at most `samples_max`, oldest first.
-    pub fn unmeasured(&self, samples_max: usize) -> Option<TrainingBatch> {
-        self.samples_since(self.measured, samples_max)
+    /// The newest samples that were not measured yet, at most `samples_max`, oldest first, and older ones as far as the floor
+    /// needs them.
+    pub fn unmeasured(&self, samples_max: usize, floor: ReadingsFloor) -> Option<TrainingBatch> {
+        self.samples_at(&self.choice_since(self.measured, samples_max, floor)?)
     }
 
     fn samples_since(&self, step: i64, samples_max: usize) -> Option<TrainingBatch> {
-        let all = self.ends_since(step, samples_max);
-        let fresh = all.len();
-        self.samples_at(&SampleChoice { all, fresh })
+        self.samples_at(&self.choice_since(step, samples_max, ReadingsFloor::NONE)?)
     }
 
-    /// As [`batch`](Self::batch), with the configured share drawn from samples that were used before.
-    pub fn batch_with_replay(&self, samples_max: usize, generator: &mut impl Rng) -> Option<TrainingBatch> {
+    /// The newest samples, of which enough are from after `step`; none while there are too few for the floor.
+    fn choice_since(&self, step: i64, samples_max: usize, floor: ReadingsFloor) -> Option<SampleChoice> {
+        let fresh = self.ends_since(step, samples_max).len();
+        if !floor.is_due(step, self.newest) || fresh < floor.fresh_least() {
+            return None;
+        }
+        let all = self.ends_since(i64::MIN, samples_max.min(fresh.max(floor.least())));
+        (all.len() >= floor.least()).then_some(SampleChoice { all, fresh })
+    }
+
+    /// As [`batch`](Self::batch), with the configured share drawn from samples that were used before, and enough of them for
+    /// the floor.
+    pub fn batch_with_replay(
+        &self,
+        samples_max: usize,
+        floor: ReadingsFloor,
+        generator: &mut impl Rng,
+    ) -> Option<TrainingBatch> {
         let share = self.settings.replay_share;
+        let newest = self.choice_since(self.used, samples_max, floor)?;
         if share == 0.0 {
-            return self.batch(samples_max);
+            return self.samples_at(&newest);
         }
         let old = self.ends().filter(|end| self.step_name(*end) <= self.used).collect();
-        self.samples_at(&choose(
-            &self.ends_since(self.used, samples_max),
-            old,
-            samples_max,
-            share,
-            generator,
-        )?)
+        let fresh = self.ends_since(self.used, samples_max);
+        let choice = choose(&fresh, old, samples_max, share, generator)?;
+        if choice.all.len() < floor.least() || choice.fresh < floor.fresh_least() {
+            return self.samples_at(&newest);
+        }
+        self.samples_at(&choice)
     }
 
     /// Ends of the samples: for each, the number of steps in memory up to its target.

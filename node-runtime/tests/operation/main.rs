@@ -27,7 +27,7 @@ const PER_ROUND: usize = 40;
 fn configuration(broker: &Mosquitto, folder: &Path, node: &str, more: &str) -> String {
     format!(
         "[node]\nid = \"m1\"\nfederation = \"town\"\nstate_folder = {:?}\n{node}\n[broker]\nurl = \"{}\"\n\
-         [window]\nsamples = \"lags\"\nlags = 8\n[source]\nkind = \"household\"\n[pace]\nby = \"rounds\"\nreadings_per_round = {PER_ROUND}\n{more}",
+         [privacy]\nreadings_min = 1\n[window]\nsamples = \"lags\"\nlags = 8\n[source]\nkind = \"household\"\n[pace]\nby = \"rounds\"\nreadings_per_round = {PER_ROUND}\n{more}",
         folder.join("state"),
         broker.url()
     )

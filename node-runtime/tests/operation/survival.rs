@@ -297,7 +297,7 @@ fn follower(broker: &Mosquitto, folder: &Path) -> (NodeProcess, fs::File) {
     let lines = OpenOptions::new().create(true).append(true).open(&path).unwrap();
     let text = format!(
         "[node]\nid = \"m1\"\nfederation = \"town\"\nstate_folder = {:?}\n[broker]\nurl = \"{}\"\n\
-         [window]\nsamples = \"lags\"\nlags = 2\nhistory_steps = 50\n[source]\nkind = \"jsonl\"\npath = {path:?}\ntime_format = \"unix-s\"\n",
+         [privacy]\nreadings_min = 1\n[window]\nsamples = \"lags\"\nlags = 2\nhistory_steps = 50\n[source]\nkind = \"jsonl\"\npath = {path:?}\ntime_format = \"unix-s\"\n",
         folder.join("state"),
         broker.url()
     );
@@ -380,7 +380,7 @@ fn a_full_disk() {
 fn listener(broker: &Mosquitto, folder: &Path) -> NodeProcess {
     let text = format!(
         "[node]\nid = \"m1\"\nfederation = \"town\"\nstate_folder = {:?}\n[broker]\nurl = \"{}\"\n\
-         [window]\nsamples = \"lags\"\nlags = 2\n[source]\nkind = \"mqtt\"\ntopic = \"meter/power\"\nvalue = \"v\"\ntime = \"t\"\ntime_format = \"unix-s\"\n",
+         [privacy]\nreadings_min = 1\n[window]\nsamples = \"lags\"\nlags = 2\n[source]\nkind = \"mqtt\"\ntopic = \"meter/power\"\nvalue = \"v\"\ntime = \"t\"\ntime_format = \"unix-s\"\n",
         folder.join("state"),
         broker.url()
     );

@@ -122,8 +122,14 @@ fn order() -> impl Strategy<Value = Message> {
 }
 
 fn answer() -> impl Strategy<Value = Message> {
-    let reasons =
-        vec![Declined::NoData, Declined::ModelUnfit, Declined::TrainingFailed, Declined::TooMuchWork];
+    let reasons = vec![
+        Declined::NoData,
+        Declined::ModelUnfit,
+        Declined::TrainingFailed,
+        Declined::TooMuchWork,
+        Declined::TooFewSamples,
+        Declined::PrivacySpent,
+    ];
     let update = (any::<(u32, u32, u32)>(), any::<(f32, f32)>(), encoded()).prop_map(
         |((round, samples, online_samples), (loss, online_loss), vector)| {
             Answer::Update(Update { round, samples, loss, online_loss, online_samples, vector })

@@ -94,9 +94,19 @@ fn words_stay_as_they_were_published() {
         (Refusal::Rate, "rate"),
     ];
     assert!(refusals.iter().all(|(refusal, word)| refusal.name() == *word));
-    let declined = [Declined::NoData, Declined::ModelUnfit, Declined::TrainingFailed, Declined::TooMuchWork];
+    let declined = [
+        Declined::NoData,
+        Declined::ModelUnfit,
+        Declined::TrainingFailed,
+        Declined::TooMuchWork,
+        Declined::TooFewSamples,
+        Declined::PrivacySpent,
+    ];
     let declined = declined.map(Declined::name);
-    assert_eq!(declined, ["no-data", "model-unfit", "training-failed", "too-much-work"]);
+    assert_eq!(
+        declined,
+        ["no-data", "model-unfit", "training-failed", "too-much-work", "too-few-samples", "privacy-spent"]
+    );
     let why = [Why::Exploring, Why::Drawn, Why::NotDrawn, Why::Absent, Why::Newcomer].map(Why::name);
     assert_eq!(why, ["exploring", "drawn", "not-drawn", "absent", "newcomer"]);
 }

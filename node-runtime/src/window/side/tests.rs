@@ -51,7 +51,7 @@ fn error(mut window: DataWindow, model: &Model) -> f64 {
     let temperature = temperature();
     let at = |hour| load(temperature(hour), hour);
     window.add(&hours(1..TRAINED_DAYS * 24 + 1, at));
-    let taken = window.batch(768, &mut ChaCha8Rng::seed_from_u64(1)).unwrap();
+    let taken = window.batch(768, ReadingsFloor::NONE, &mut ChaCha8Rng::seed_from_u64(1)).unwrap();
     let sgd = Sgd { epochs: 400, learning_rate: 0.03, momentum: 0.9, batch_size: None };
     let initial = model.initial_weights();
     let change = Trainer::new(model).local_epochs(&initial, &taken.batch, Loss::Pinball, &sgd).unwrap();
