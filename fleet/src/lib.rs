@@ -9,6 +9,7 @@
 //! | [`baseline`] | strategies by name: Evenhand and the baselines it is compared with |
 //! | [`sim`] | runs over a transport, their recorder, and the online performance of models |
 //! | [`experiment`] | setups, trials, variants, tables and the paper |
+//! | [`leak`] | reconstruction of readings from updates |
 //! | [`cli`] | the command line; the binary `evenhand-fleet` is a thin shell over [`cli::Cli`] |
 //!
 //! `tests/check_modules` holds them to that order. A demo within this process, in virtual time:
@@ -34,6 +35,7 @@ pub mod baseline;
 pub mod cli;
 pub mod data;
 pub mod experiment;
+pub mod leak;
 mod names;
 pub mod scenario;
 pub mod sim;

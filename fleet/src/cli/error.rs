@@ -12,6 +12,7 @@ use crate::data::DataError;
 use crate::experiment::ExperimentError;
 use crate::experiment::setup_check::SettingError;
 use crate::experiment::year::YearError;
+use crate::leak::LeakError;
 use crate::sim::SimulationError;
 use crate::sim::demo::DemoError;
 
@@ -41,6 +42,9 @@ pub enum FleetError {
     /// A calculator refused its question.
     #[error(transparent)]
     Calc(#[from] CalcError),
+    /// An attack cannot be run.
+    #[error(transparent)]
+    Leak(#[from] LeakError),
     /// A benchmark could not run.
     #[error(transparent)]
     Bench(#[from] BenchError),
@@ -85,6 +89,8 @@ impl FleetError {
             Self::Simulation(error) => error.exit(),
             Self::Experiment(error) => error.exit(),
             Self::Calc(error) => error.exit(),
+            Self::Leak(LeakError::Model(_)) => Exit::Software,
+            Self::Leak(_) => Exit::Usage,
             Self::Bench(error) => error.exit(),
             Self::Output(_) => Exit::Software,
         }

@@ -126,6 +126,12 @@ pub(crate) struct Overrides {
     /// The largest ζ: the quality of the worst node's data
     #[arg(long, value_name = "ZETA")]
     pub level: Option<f64>,
+    /// Nodes add noise, and this is the ε that the whole trial costs a sample, or a day's readings, at δ = 10⁻⁵
+    #[arg(long, value_name = "EPSILON")]
+    pub epsilon: Option<f64>,
+    /// With --epsilon, the length to which gradients are clipped
+    #[arg(long, value_name = "LENGTH")]
+    pub clip: Option<f64>,
     /// A negative control: after exploring, every reward goes to another node than was drawn
     #[arg(long)]
     pub shuffled: bool,
@@ -163,6 +169,8 @@ impl ExperimentArgs {
             tested_nodes: overrides.tested_nodes.unwrap_or(base.tested_nodes),
             alpha: overrides.alpha.unwrap_or(base.alpha),
             evaluation_samples: trials.evaluation_samples,
+            epsilon: overrides.epsilon.unwrap_or(base.epsilon),
+            clip: overrides.clip.unwrap_or(base.clip),
             shuffled: overrides.shuffled,
             ..base
         };

@@ -8,6 +8,7 @@ mod demo;
 mod error;
 mod experiment;
 mod find_rate;
+mod leak;
 mod paper;
 mod report_file;
 pub mod run_table;
@@ -30,6 +31,7 @@ use self::data::DataArgs;
 use self::demo::DemoArgs;
 pub use self::error::FleetError;
 use self::experiment::ExperimentCommand;
+use self::leak::LeakArgs;
 use self::paper::PaperArgs;
 use self::worth::WorthArgs;
 use self::year::YearArgs;
@@ -79,6 +81,9 @@ enum FleetCommand {
     /// Attack the mechanism through the production code: what each attack gains over honest work
     #[command(after_help = format!("{}\n\n{EXIT_CODES}", cheat::HELP))]
     Cheat(CheatArgs),
+    /// Attack updates: how many of the readings behind them somebody who sees them can compute
+    #[command(after_help = format!("{}\n\n{EXIT_CODES}", leak::HELP))]
+    Leak(Box<LeakArgs>),
     /// Measure what nodes' data are worth: Shapley values by retraining on coalitions
     #[command(after_help = format!("{}\n\n{EXIT_CODES}", worth::HELP))]
     Worth(WorthArgs),
@@ -107,6 +112,7 @@ impl Cli {
             Some(FleetCommand::Experiment(experiment)) => experiment::run(&experiment),
             Some(FleetCommand::Year(year)) => year::run(&year),
             Some(FleetCommand::Cheat(cheat)) => cheat::run(&cheat),
+            Some(FleetCommand::Leak(leak)) => leak::run(&leak),
             Some(FleetCommand::Paper(paper)) => paper::run(&paper),
             Some(FleetCommand::Worth(worth)) => worth::run(&worth),
             Some(FleetCommand::Bench(bench)) => {

@@ -54,6 +54,8 @@ impl Setup {
             tested_nodes: 10,
             alpha: 0.7,
             evaluation_samples: 0,
+            epsilon: 0.0,
+            clip: 1.0,
             seed,
             shuffled: false,
         };
@@ -142,6 +144,8 @@ impl Setup {
             ("tested-nodes", self.tested_nodes.to_string()),
             ("alpha", self.alpha.to_string()),
             ("evaluation-samples", self.evaluation_samples.to_string()),
+            ("epsilon", self.epsilon.to_string()),
+            ("clip", self.clip.to_string()),
         ]
     }
 }

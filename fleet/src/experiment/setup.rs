@@ -2,6 +2,8 @@
 
 use evenhand_fairness::Utility;
 use evenhand_federation::OptimiserKind;
+use evenhand_node::config::{PrivacyConfig, PrivacyUnit};
+use evenhand_node::privacy::noise_for;
 use serde::{Deserialize, Serialize};
 
 use super::variant::Variant;
@@ -59,6 +61,13 @@ pub struct Setup {
     /// Samples of the next round on which models are scored, at most: a random choice, the same for all; 0 for all of them.
     #[serde(default)]
     pub evaluation_samples: usize,
+    /// ε at δ = 10⁻⁵ of a node's noise over the whole trial: for each sample, or for a day's readings where nodes read days; 0 for
+    /// no noise.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub epsilon: f64,
+    /// With noise, the length to which gradients are clipped.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub clip: f64,
     /// Seed of everything random.
     pub seed: u64,
     /// A negative control: from the end of exploring on, the evaluator takes every reward to have gone to another node than
@@ -66,7 +75,40 @@ pub struct Setup {
     pub shuffled: bool,
 }
 
+fn is_zero(value: &f64) -> bool {
+    *value == 0.0
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+fn is_one(value: &f64) -> bool {
+    *value == 1.0
+}
+
+/// δ of trials with noise.
+const DELTA: f64 = 1e-5;
+/// Messages that a day's readings have an influence on in rounds of a day, and those that a sample has, which is seen once: a
+/// measurement and an update each. A sample that is seen again counts again.
+const MESSAGES: (u32, u32) = (2 * 59, 2);
+
 impl Setup {
+    /// The privacy of a trial's nodes: no floor, since samples come in the batches of the paper, of three, and readings in whole
+    /// days.
+    pub(super) fn privacy(&self, is_read: bool, passes: usize) -> PrivacyConfig {
+        let none = PrivacyConfig::none();
+        if self.epsilon == 0.0 {
+            return none;
+        }
+        let (messages, unit) = match is_read {
+            true => (MESSAGES.0.min(2 * self.rounds), PrivacyUnit::Day),
+            false => (MESSAGES.1.saturating_mul(passes as u32), PrivacyUnit::Row),
+        };
+        let noise = noise_for(self.epsilon, DELTA, messages);
+        PrivacyConfig { noise, clip: self.clip, unit, delta: DELTA, ..none }
+    }
+
     /// The control: the same trial with equally good data for all nodes; none where they are already alike.
     pub fn control(&self) -> Option<Self> {
         self.scenario().control().map(|scenario| Self { level: scenario.level, ..self.clone() })

@@ -46,6 +46,8 @@ impl Setup {
             ("learning-rate", positive(self.learning_rate), "a number above 0".into()),
             ("temperature", positive(self.temperature), "a number above 0".into()),
             ("alpha", self.alpha > 0.0 && self.alpha < 1.0, "between 0 and 1".into()),
+            ("epsilon", self.epsilon >= 0.0 && self.epsilon.is_finite(), "0, or a number above 0".into()),
+            ("clip", positive(self.clip), "a number above 0".into()),
             ("level", (0.0..=1.0).contains(&self.level), "between 0 and 1".into()),
         ];
         match rules.into_iter().find(|(_, holds, _)| !holds) {

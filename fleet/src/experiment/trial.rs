@@ -5,6 +5,7 @@ use std::sync::Arc;
 use evenhand_federation::{ClosedRound, InitialModel, RoundEvidence, Rules};
 use evenhand_models::{LoadOptions, Loss, Model};
 use evenhand_node::core;
+use evenhand_node::privacy::NoiseSeed;
 use evenhand_node::window::{RowsConfig, WindowSettings};
 use evenhand_protocol::identity::{Digest, NodeId};
 use evenhand_protocol::message::LossKind;
@@ -192,6 +193,8 @@ fn node_spec(
             forecasts: false,
             parameters_max: usize::MAX,
             order_limits: core::OrderLimits { epochs_max: u32::MAX, training_ms_max: u32::MAX },
+            privacy: setup.privacy(stream.is_read(), stream.passes()),
+            noise_seed: NoiseSeed::repeatable(setup.seed.wrapping_mul(1_000_003).wrapping_add(node as u64)),
             seed: setup.seed,
         },
         source: Box::new(NodeStream::new(Arc::clone(stream), node).pretending(pretended)),
