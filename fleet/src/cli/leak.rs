@@ -28,7 +28,7 @@ Examples:
 const HOUSEHOLDS: usize = 50;
 /// Readings of a synthetic household: sixty days of half hours.
 const READINGS: usize = 60 * 48;
-/// Readings of a real one: as many.
+/// Seconds of a step.
 const STEP_S: u32 = 1800;
 
 /// Flags of `evenhand-fleet leak`

@@ -97,10 +97,10 @@ fn dense_step(
     };
     let columns: Vec<Vec<f64>> = (0..count).map(column).collect();
     let mut matrix = vec![vec![0.0; count]; count];
-    for row in 0..count {
-        for beside in 0..=row {
+    for (row, line) in matrix.iter_mut().enumerate() {
+        for (beside, entry) in line.iter_mut().take(row + 1).enumerate() {
             let product = dot(&columns[row], &columns[beside]) * scale;
-            matrix[row][beside] = product + if row == beside { ridge } else { 0.0 };
+            *entry = product + if row == beside { ridge } else { 0.0 };
         }
     }
     solve(matrix, downhill)
@@ -122,9 +122,7 @@ fn solve(mut lower: Vec<Vec<f64>>, right: &[f64]) -> Vec<f64> {
     for row in (0..count).rev() {
         x[row] /= lower[row][row];
         let value = x[row];
-        for column in 0..row {
-            x[column] -= lower[row][column] * value;
-        }
+        x[..row].iter_mut().zip(&lower[row]).for_each(|(x, entry)| *x -= entry * value);
     }
     x
 }

@@ -41,6 +41,14 @@ pub struct SeenUpdate {
     pub noise: f64,
 }
 
+impl SeenUpdate {
+    /// Length of what was added, relative to the whole.
+    pub(super) fn noise_share(&self) -> f64 {
+        let squares: f64 = self.vector.iter().map(|value| value * value).sum();
+        self.noise * (self.vector.len() as f64 / squares.max(f64::MIN_POSITIVE)).sqrt()
+    }
+}
+
 /// An attack's question.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LeakProblem {

@@ -28,23 +28,15 @@ impl PublicValues {
     pub(super) fn likeliest(&self, kind: usize, tolerance: f64) -> f64 {
         let mut values = self.0[kind].clone();
         values.sort_by(f64::total_cmp);
-        let (mut best, mut first) = ((0, 0.0), 0);
+        let (mut most, mut best, mut first) = (0, 0.0, 0);
         for (last, value) in values.iter().enumerate() {
             while value - values[first] > 2.0 * tolerance {
                 first += 1;
             }
-            best = best.max_by_count((last + 1 - first, 0.5 * (value + values[first])));
+            if last + 1 - first > most {
+                (most, best) = (last + 1 - first, 0.5 * (value + values[first]));
+            }
         }
-        best.1
-    }
-}
-
-trait MaxByCount {
-    fn max_by_count(self, other: Self) -> Self;
-}
-
-impl MaxByCount for (usize, f64) {
-    fn max_by_count(self, other: Self) -> Self {
-        if other.0 > self.0 { other } else { self }
+        best
     }
 }

@@ -5,7 +5,7 @@ use evenhand_node::config::PrivacyConfig;
 use evenhand_node::privacy::{NoiseSeed, ReleaseKind, protect};
 use evenhand_node::reading::Reading;
 use evenhand_protocol::codec::{self, CodecKind, ErrorFeedback};
-use evenhand_protocol::reference::{reference_weights, sketch};
+use evenhand_protocol::reference::reference_weights;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
@@ -67,8 +67,6 @@ pub struct LeakSettings {
 pub(super) const LOCAL: Sgd = Sgd { epochs: 10, learning_rate: 0.1, momentum: 0.9, batch_size: None };
 /// Weights between the model before and after that an attacker takes the gradients at.
 const POINTS: usize = 3;
-/// Values of a reference gradient that travel.
-const SKETCH: usize = 4096;
 
 impl AttackedModel {
     /// Its name.
@@ -253,9 +251,8 @@ impl VictimPool {
             SeenKind::Reference => {
                 let weights = reference_weights(&self.onnx.initial_weights(), self.seed);
                 let gradient = trainer.gradient(&weights, &taken.batch, loss)?.gradient;
-                // A longer gradient is sketched: the attacker is given it whole.
-                let whole = sketch(&gradient, self.seed, SKETCH.max(gradient.len()));
-                (whole, vec![(double(&weights), 1.0)])
+                // A gradient of more than 4,096 values is sketched before it is sent: the attacker is given it whole.
+                (gradient, vec![(double(&weights), 1.0)])
             }
         };
         let kind = if seen == SeenKind::Reference { ReleaseKind::Measurement } else { ReleaseKind::Update };

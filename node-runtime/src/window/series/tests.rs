@@ -140,12 +140,12 @@ fn a_share_of_the_batch_is_replayed() {
     let replaying = SeriesConfig { replay_share: 0.5, history_steps: 100, ..settings() };
     let mut series = series(replaying, &minutes(&[1.0; 50]));
     let mut generator = ChaCha8Rng::seed_from_u64(1);
-    let first = series.batch_with_replay(8, &mut generator).unwrap();
+    let first = series.batch_with_replay(8, ReadingsFloor::NONE, &mut generator).unwrap();
     assert_eq!(first.samples, 4, "nothing was used before");
     series.mark_used(first.upto);
-    assert_eq!(series.batch_with_replay(8, &mut generator), None, "nothing is new");
+    assert_eq!(series.batch_with_replay(8, ReadingsFloor::NONE, &mut generator), None, "nothing is new");
     (51..54).for_each(|minute| series.add(Reading { time_ms: minute * MINUTE_MS, value: 1.0 }));
-    let second = series.batch_with_replay(8, &mut generator).unwrap();
+    let second = series.batch_with_replay(8, ReadingsFloor::NONE, &mut generator).unwrap();
     assert_eq!((second.samples, second.fresh), (6, 3), "three new, three old");
     assert!(second.upto > first.upto);
 }

@@ -13,6 +13,7 @@ use crate::reading::{InputBatch, Reading, SourcePosition};
 use crate::source::Source;
 use crate::source::csv::{Csv, CsvConfig};
 use crate::source::time::TimeFormat;
+use crate::window::ReadingsFloor;
 use crate::window::{DataWindow, SeriesConfig, WindowSettings};
 
 const HOUR_MS: i64 = 3_600_000;
