@@ -5,7 +5,9 @@ use std::f32::consts::TAU;
 use std::sync::Arc;
 
 use evenhand_fleet::data::{AsPublished, Dataset, SamplePool, SampleTargets};
-use evenhand_fleet::scenario::{Corruption, FalseReadings, NodeStream, SampleStream, ScenarioConfig};
+use evenhand_fleet::scenario::{
+    Corruption, FalseReadings, NodeStream, QualitySpread, SampleStream, ScenarioConfig,
+};
 use evenhand_node::reading::{InputBatch, Reading};
 use evenhand_node::source::Source;
 
@@ -24,6 +26,7 @@ fn config(corruption: Corruption, level: f64) -> ScenarioConfig {
         dataset: Dataset::DayAhead,
         corruption,
         level,
+        spread: QualitySpread::Ladder,
         as_published: AsPublished::Paper,
         nodes: NODES,
         rounds: ROUNDS,

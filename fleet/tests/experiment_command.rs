@@ -1,4 +1,4 @@
-//! The commands `experiment` and `paper`, on synthetic data.
+//! The commands `experiment` and `compare`, on synthetic data.
 #![allow(clippy::unwrap_used)]
 
 use std::io::{BufRead, BufReader, Read};
@@ -170,14 +170,14 @@ fn an_interrupted_experiment_says_how_to_go_on() {
 }
 
 #[test]
-fn the_paper_prints_documents_and_objects() {
+fn comparisons_print_documents_and_objects() {
     let out = tempfile::tempdir().unwrap();
-    let flags = ["paper", "time", "--dataset", "synthetic", "--strategy", "standalone", "--trials", "1"];
+    let flags = ["compare", "cost", "--dataset", "synthetic", "--strategy", "standalone", "--trials", "1"];
     let document = command(out.path(), &[&flags[..], &["--format", "markdown"]].concat()).output().unwrap();
     let markdown = text(&document.stdout);
     assert!(document.status.success(), "{}", text(&document.stderr));
     assert!(
-        markdown.contains("`evenhand-fleet paper time --dataset synthetic --strategy standalone"),
+        markdown.contains("`evenhand-fleet compare cost --dataset synthetic --strategy standalone"),
         "{markdown}"
     );
     assert!(markdown.contains("| Standalone |") && markdown.contains("|---|---:|"), "{markdown}");
@@ -185,11 +185,11 @@ fn the_paper_prints_documents_and_objects() {
     let json: Value = serde_json::from_slice(&object.stdout).unwrap();
     assert_eq!(
         (json["table"].as_str(), json["tables"][0]["rows"][0]["name"].as_str()),
-        (Some("time"), Some("Standalone"))
+        (Some("cost"), Some("Standalone"))
     );
     assert!(json["tables"][0]["rows"][0]["cells"][0]["mean"].is_f64());
-    assert!(out.path().join("paper-time.html").is_file());
-    let stored = command(out.path(), &["paper", "all", "--no-run", "--trials", "1"]).output().unwrap();
+    assert!(out.path().join("compare-cost.html").is_file());
+    let stored = command(out.path(), &["compare", "all", "--no-run", "--trials", "1"]).output().unwrap();
     let tables = text(&stored.stdout);
     assert!(tables.contains("running time") && tables.contains("Standalone"), "{tables}");
     assert!(!tables.contains("MNIST") && !tables.contains("FedAvg"), "{tables}");
@@ -228,16 +228,16 @@ fn impossible_combinations_are_left_out_with_a_sentence() {
     let out = tempfile::tempdir().unwrap();
     for (flags, reason) in [
         (
-            "paper fairness --dataset electricity --corruption heterogeneity",
+            "compare fairness --dataset electricity --corruption heterogeneity",
             "electricity with heterogeneity, since it has no classes",
         ),
         (
-            "paper heterogeneity --dataset electricity",
+            "compare class-ladder --dataset electricity",
             "electricity with heterogeneity, since it has no classes",
         ),
         (
-            "paper unstable --dataset synthetic --strategy fedavg",
-            "fedavg in the table unstable, which is about paper, paper-calibrated",
+            "compare away --dataset synthetic --strategy fedavg",
+            "fedavg in the table away, which is about paper, paper-calibrated",
         ),
     ] {
         let output = command(out.path(), &flags.split(' ').collect::<Vec<_>>()).output().unwrap();
@@ -246,17 +246,17 @@ fn impossible_combinations_are_left_out_with_a_sentence() {
         assert!(said.starts_with(&format!("left out: {reason}\n")), "{said}");
         assert!(said.contains("nothing is left of the table"), "{said}");
     }
-    let flags = "paper beta --dataset synthetic,synthetic --corruption label-noise --no-run --json";
+    let flags = "compare sharpness --dataset synthetic,synthetic --corruption label-noise --no-run --json";
     let output = command(out.path(), &flags.split(' ').collect::<Vec<_>>()).output().unwrap();
     let json: Value = serde_json::from_slice(&output.stdout).unwrap();
     let reasons = json["left_out"].as_array().unwrap();
-    assert_eq!(reasons, &["label-noise in the table beta, which has bad data of its own"]);
+    assert_eq!(reasons, &["label-noise in the table sharpness, which has bad data of its own"]);
 }
 
 #[test]
 fn showing_without_running_writes_no_file() {
     let out = tempfile::tempdir().unwrap();
-    for flags in ["experiment --no-run", "paper fairness --dataset synthetic --no-run"] {
+    for flags in ["experiment --no-run", "compare fairness --dataset synthetic --no-run"] {
         let output = command(out.path(), &flags.split(' ').collect::<Vec<_>>()).output().unwrap();
         assert!(output.status.success(), "{}", text(&output.stderr));
     }
@@ -288,7 +288,7 @@ fn contradictions_and_missing_data_are_answered_with_a_sentence() {
         (&["experiment", "--batch", "4000000000"], "--batch 4000000000: between 1 and 1000000 samples"),
         (&["experiment", "--batch", "1000000"], "may see 20000000 samples in all, not 732000000"),
         (&["experiment", "--dataset", "mnist"], "--data DIR"),
-        (&["paper", "fairness", "--dataset", "mnist"], "--data DIR"),
+        (&["compare", "fairness", "--dataset", "mnist"], "--data DIR"),
     ] {
         let output = command(out.path(), arguments).output().unwrap();
         assert_eq!(output.status.code(), Some(USAGE), "{arguments:?}: {}", text(&output.stderr));

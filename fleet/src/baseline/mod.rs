@@ -1,5 +1,6 @@
 //! Strategies by name: Evenhand and the baselines it is compared with.
 
+mod concurrent;
 mod cons;
 mod fedavg;
 mod fgfl;
@@ -14,6 +15,7 @@ mod tests;
 
 use evenhand_federation::strategy::{Evenhand, Strategy};
 
+pub use self::concurrent::Concurrent;
 pub use self::cons::Cons;
 pub use self::fedavg::FedAvg;
 pub use self::fgfl::Fgfl;
@@ -33,7 +35,7 @@ pub struct RegisteredStrategy {
 }
 
 /// All strategies, Evenhand first: one line a strategy.
-pub const STRATEGIES: [RegisteredStrategy; 7] = [
+pub const STRATEGIES: [RegisteredStrategy; 8] = [
     RegisteredStrategy { name: "evenhand", create: || Box::new(Evenhand) },
     RegisteredStrategy { name: "fedavg", create: || Box::new(FedAvg) },
     RegisteredStrategy { name: "q-ffl", create: || Box::new(QFfl::default()) },
@@ -41,6 +43,7 @@ pub const STRATEGIES: [RegisteredStrategy; 7] = [
     RegisteredStrategy { name: "gog", create: || Box::new(Gog::default()) },
     RegisteredStrategy { name: "standalone", create: || Box::new(Standalone) },
     RegisteredStrategy { name: "cons", create: || Box::new(Cons::default()) },
+    RegisteredStrategy { name: "concurrent", create: || Box::new(Concurrent::default()) },
 ];
 
 /// The strategy of a name, if there is one.

@@ -216,6 +216,22 @@ fn gog_draws_by_the_recent_value_of_updates() {
     assert!((relevance - 0.75 * 0.2).abs() < 1e-12, "an asked node without an update contributed nothing");
 }
 
+#[test]
+fn concurrent_draws_in_proportion_to_what_was_measured_so_far() {
+    let mut concurrent = Concurrent::default();
+    assert_eq!(concurrent.sampling_probabilities(&NODES[..2], &[], 1.0), [0.5, 0.5], "nobody is known yet");
+    let latest = weights_of(&[0.0]);
+    let measured = |values: &'static [f64]| AggregationInput {
+        contributions: Some(values),
+        ..round(&latest, &[&[1.0], &[1.0]])
+    };
+    concurrent.aggregate(&measured(&[0.6, 0.2]));
+    concurrent.aggregate(&measured(&[0.2, 0.2]));
+    let drawn = concurrent.sampling_probabilities(&NODES, &[0.0; 3], 1.0);
+    let close = drawn.iter().zip([0.4, 0.2, 0.3]).all(|(a, b)| (a - b / 0.9).abs() < 1e-12);
+    assert!(close, "ψ = 0.4 and 0.2, and their mean for the third: {drawn:?}");
+}
+
 /// By hand: of four nodes with shares 0.1, 0.2, 0.3 and 0.4 the first and the third answer, with p = (1/4, 3/4) among
 /// themselves; the step is 0.1·2 and 0.3·4, times η = 0.1.
 #[test]

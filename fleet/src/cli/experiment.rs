@@ -16,12 +16,13 @@ use crate::experiment::page;
 use crate::experiment::rate;
 use crate::experiment::setup::{Setup, StepKind};
 use crate::experiment::setup_check::SettingError;
+use crate::experiment::stop_prediction::StopPrediction;
 use crate::experiment::summary::ExperimentFigures;
 use crate::experiment::table::seeds;
 use crate::experiment::variant::{Variant, Variants};
 use crate::experiment::worth::truth;
 use crate::names::value_name;
-use crate::scenario::Corruption;
+use crate::scenario::{Corruption, QualitySpread};
 
 /// Examples of use.
 pub(super) const HELP: &str = "\
@@ -132,6 +133,15 @@ pub(crate) struct Overrides {
     /// With --epsilon, the length to which gradients are clipped
     #[arg(long, value_name = "LENGTH")]
     pub clip: Option<f64>,
+    /// Nodes whose data are worse: ladder, or designated, which is three tenths of them
+    #[arg(long, value_enum, value_name = "NAME")]
+    pub spread: Option<QualitySpread>,
+    /// Share of the nodes that contribute from five rounds before exploring would end
+    #[arg(long, value_name = "SHARE")]
+    pub attendance: Option<f64>,
+    /// When the node of the highest standing takes exploring to be over, and contributes no more: non-stop, random, poisson
+    #[arg(long, value_enum, value_name = "NAME")]
+    pub prediction: Option<StopPrediction>,
     /// A negative control: after exploring, every reward goes to another node than was drawn
     #[arg(long)]
     pub shuffled: bool,
@@ -168,6 +178,9 @@ impl ExperimentArgs {
             window: overrides.window.unwrap_or(base.window),
             tested_nodes: overrides.tested_nodes.unwrap_or(base.tested_nodes),
             alpha: overrides.alpha.unwrap_or(base.alpha),
+            spread: overrides.spread.unwrap_or(base.spread),
+            attendance: overrides.attendance.unwrap_or(base.attendance),
+            prediction: overrides.prediction.unwrap_or(base.prediction),
             evaluation_samples: trials.evaluation_samples,
             epsilon: overrides.epsilon.unwrap_or(base.epsilon),
             clip: overrides.clip.unwrap_or(base.clip),

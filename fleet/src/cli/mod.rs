@@ -3,6 +3,7 @@
 mod bench;
 mod calc;
 mod cheat;
+mod compare;
 mod data;
 mod demo;
 mod error;
@@ -10,6 +11,7 @@ mod experiment;
 mod find_rate;
 mod leak;
 mod paper;
+mod present;
 mod report_file;
 pub mod run_table;
 mod signal;
@@ -27,6 +29,7 @@ use serde::de::{DeserializeOwned, IntoDeserializer};
 use self::bench::BenchCommand;
 use self::calc::CalcCommand;
 use self::cheat::CheatArgs;
+use self::compare::CompareArgs;
 use self::data::DataArgs;
 use self::demo::DemoArgs;
 pub use self::error::FleetError;
@@ -72,7 +75,10 @@ enum FleetCommand {
     /// Run strategies side by side on one data set, several trials each
     #[command(after_help = format!("{}\n\n{EXIT_CODES}", experiment::HELP))]
     Experiment(ExperimentCommand),
-    /// Run one of the paper's tables, or all, and print ours beside the published figures
+    /// Compare all strategies, over data sets and kinds of bad data
+    #[command(after_help = format!("{}\n\n{EXIT_CODES}", compare::HELP))]
+    Compare(CompareArgs),
+    /// Repeat the paper: its tables and figures, ours beside the published ones
     #[command(after_help = format!("{}\n\n{EXIT_CODES}", paper::HELP))]
     Paper(PaperArgs),
     /// Let a year of real meters pass: forecasts alone, together, and naive ones
@@ -113,6 +119,7 @@ impl Cli {
             Some(FleetCommand::Year(year)) => year::run(&year),
             Some(FleetCommand::Cheat(cheat)) => cheat::run(&cheat),
             Some(FleetCommand::Leak(leak)) => leak::run(&leak),
+            Some(FleetCommand::Compare(compare)) => compare::run(&compare),
             Some(FleetCommand::Paper(paper)) => paper::run(&paper),
             Some(FleetCommand::Worth(worth)) => worth::run(&worth),
             Some(FleetCommand::Bench(bench)) => {

@@ -12,6 +12,7 @@ use super::report_file::ReportFile;
 use super::{FleetError, signal};
 use crate::data::{self, AsPublished};
 use crate::experiment::ExperimentError;
+use crate::experiment::details::TrialDetails;
 use crate::experiment::detection::DetectionCounts;
 use crate::experiment::progress::TrialProgress;
 use crate::experiment::record::TrialResult;
@@ -99,14 +100,16 @@ impl TrialArgs {
         let load: &LoadPool<'_> =
             &|setup| Ok(data::load(setup.dataset, folder.as_deref(), &setup.scenario().data_request())?);
         let run: &RunTrial<'_> = &|setup, pool, interrupt, on_round| {
-            let passes = SampleStream::new(Arc::clone(pool), &setup.scenario())?.passes();
+            let stream = SampleStream::new(Arc::clone(pool), &setup.scenario())?;
+            let (passes, naive) = (stream.passes(), stream.naive_scores());
             let mut detections = DetectionCounts::default();
             let mut count = |closed: &ClosedRound| {
                 detections.add(closed);
                 on_round(closed.round);
             };
             let run = trial::run(setup, pool, interrupt, &mut count)?;
-            Ok(TrialResult { detections, ..TrialResult::of(&run, passes) })
+            let result = TrialResult::of(&run, passes);
+            Ok(TrialResult { detections, details: TrialDetails { naive, ..result.details }, ..result })
         };
         let (runtime, interrupt) = (sim::runtime()?, Interrupt::default());
         runtime.spawn(signal::watch(interrupt.clone()));

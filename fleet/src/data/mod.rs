@@ -15,6 +15,7 @@ mod opsd;
 pub(crate) mod partition;
 mod pool;
 pub(crate) mod power_law;
+pub(crate) mod published_split;
 pub(crate) mod random;
 mod recorded_series;
 mod request;

@@ -6,14 +6,13 @@ use rand::RngExt;
 use rand::seq::SliceRandom;
 
 use super::power_law::{power_law_parts, power_law_sizes};
+use super::published_split::PublishedSplit;
 use super::random::{RandomPurpose, generator};
-use super::{AsPublished, Dataset, SamplePool};
+use super::{AsPublished, SamplePool};
 
 /// The terms of a partition.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct PartitionConfig {
-    /// The data set, whose published split may be its own.
-    pub(crate) dataset: Dataset,
     /// The authority on the order of samples.
     pub(crate) as_published: AsPublished,
     /// N.
@@ -22,10 +21,39 @@ pub(crate) struct PartitionConfig {
     pub(crate) rounds: usize,
     /// Samples of a node's batch, on average.
     pub(crate) batch: usize,
-    /// The weight of a power law in batch sizes, from 0 to 1; none where they are equal.
-    pub(crate) power_law: Option<f64>,
+    /// The sizes of batches.
+    pub(crate) sizes: BatchSizes,
+    /// The published code's split, where the data set has one.
+    pub(crate) split: Option<PublishedSplit>,
     /// Seed of the order.
     pub(crate) seed: u64,
+}
+
+/// The sizes of nodes' batches.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum BatchSizes {
+    /// Equal.
+    Equal,
+    /// By a power law of this weight, from 0 to 1.
+    PowerLaw(f64),
+    /// The last nodes' are smaller.
+    Fewer {
+        /// How many of them.
+        nodes: usize,
+        /// The share of a batch that they lack.
+        share: f64,
+    },
+}
+
+impl PartitionConfig {
+    /// Samples that are used at most.
+    pub(crate) fn samples_max(&self) -> usize {
+        let a_round = match (self.as_published, self.split) {
+            (AsPublished::Code, Some(split)) => split.length_max(self.nodes, self.batch),
+            _ => self.nodes.saturating_mul(self.batch),
+        };
+        a_round.saturating_mul(self.rounds)
+    }
 }
 
 /// A class without any sample.
@@ -54,17 +82,30 @@ impl Partition {
         }
     }
 
-    /// "Random splits": batches of a shuffled pool, which is shuffled again when it is used up.
+    /// "Uniformly at random": every node has a part of the shuffled pool, as large as its batches ask for, and takes batches
+    /// from it in an order that is another in each pass.
     fn shuffled(samples: usize, config: &PartitionConfig) -> Self {
         let sizes = sizes(config);
+        let all: usize = sizes.iter().sum();
+        let mut order: Vec<usize> = (0..samples).collect();
+        order.shuffle(&mut generator(config.seed, RandomPurpose::Order, 0, 0));
+        let mut before = 0;
+        let mut parts = Vec::with_capacity(sizes.len());
+        for (node, size) in sizes.iter().enumerate() {
+            let (start, end) = (samples * before / all.max(1), samples * (before + size) / all.max(1));
+            // Where there are fewer samples than nodes, some have one in common.
+            let own =
+                if start < end { start..end } else { start.min(samples - 1)..start.min(samples - 1) + 1 };
+            parts.push(Passes::new(order[own].to_vec(), config.seed, node + 1));
+            before += size;
+        }
         let mut partition = Self::empty(config.nodes);
-        let mut passes = Passes::new((0..samples).collect(), config.seed, 0);
         for _ in 0..config.rounds {
-            for size in &sizes {
-                partition.push(passes.by_ref().take(*size));
+            for (part, size) in parts.iter_mut().zip(&sizes) {
+                partition.push(part.take(*size));
             }
         }
-        partition.passes = passes.begun;
+        partition.passes = parts.iter().map(|part| part.begun).max().unwrap_or(0);
         partition
     }
 
@@ -72,13 +113,19 @@ impl Partition {
     /// `numpy.array_split` does; after the last step, the first follows.
     fn in_order(pool: &SamplePool, config: &PartitionConfig) -> Self {
         let recorded = pool.recorded.max(pool.len());
-        let steps = steps(recorded, config);
+        let (steps, floor) = match config.split {
+            Some(split) => (split.steps(recorded, config.nodes, config.batch), split.floor),
+            None => (recorded.div_ceil((config.nodes * config.batch).max(1)).max(1), false),
+        };
+        let used = if floor { recorded / steps * steps } else { recorded };
         let mut partition = Self::empty(config.nodes);
         for round in 0..config.rounds {
-            let step = split(recorded, steps, round % steps);
-            let parts: Vec<Range<usize>> = match config.power_law {
-                Some(level) => power_law_parts(step.len(), config.nodes, level),
-                None => (0..config.nodes).map(|node| split(step.len(), config.nodes, node)).collect(),
+            let step = split(used, steps, round % steps);
+            let parts: Vec<Range<usize>> = match config.sizes {
+                BatchSizes::PowerLaw(level) => power_law_parts(step.len(), config.nodes, level),
+                BatchSizes::Equal | BatchSizes::Fewer { .. } => {
+                    (0..config.nodes).map(|node| split(step.len(), config.nodes, node)).collect()
+                }
             };
             for part in parts {
                 // A step may have fewer samples than there are nodes; every node gets one.
@@ -184,21 +231,16 @@ impl Partition {
 
 /// The batch sizes of all nodes in each round.
 fn sizes(config: &PartitionConfig) -> Vec<usize> {
-    match config.power_law {
-        Some(level) => power_law_sizes(config.batch, config.nodes, level),
-        None => vec![config.batch; config.nodes],
+    match config.sizes {
+        BatchSizes::Equal => vec![config.batch; config.nodes],
+        BatchSizes::PowerLaw(level) => power_law_sizes(config.batch, config.nodes, level),
+        BatchSizes::Fewer { nodes, share } => {
+            let fewer = ((1.0 - share) * config.batch as f64).round().max(1.0) as usize;
+            (0..config.nodes)
+                .map(|node| if node + nodes < config.nodes { config.batch } else { fewer })
+                .collect()
+        }
     }
-}
-
-/// Steps into which the published code cuts a recording: batches are `config.batch` on average. MNIST is cut into 700 at
-/// N = 30 and batches of 3, where 667 would do: the last nodes, which are the noisiest, get 2 samples instead of 3.
-fn steps(recorded: usize, config: &PartitionConfig) -> usize {
-    let a_round = config.nodes * config.batch;
-    let steps = match config.dataset {
-        Dataset::Mnist => (recorded * 21).div_ceil(a_round * 20),
-        _ => recorded.div_ceil(a_round),
-    };
-    steps.max(1)
 }
 
 /// Part `at` of `parts` of 0..`length`, as `numpy.array_split` cuts: the first `length mod parts` are one longer.

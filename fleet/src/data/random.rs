@@ -15,6 +15,8 @@ pub(crate) enum RandomPurpose {
     Silent = 6,
     Stop = 7,
     Retraining = 8,
+    Attending = 9,
+    Prediction = 10,
 }
 
 /// The generator of one purpose, node and round.

@@ -131,7 +131,7 @@ fn mean_curve(records: &[&TrialRecord]) -> Vec<(f64, f64)> {
 }
 
 /// Ascending heights, moved so far that texts beside them do not touch, within the plot.
-fn apart(heights: &[f64]) -> Vec<f64> {
+pub(super) fn apart(heights: &[f64]) -> Vec<f64> {
     let mut moved = heights.to_vec();
     for index in 1..moved.len() {
         moved[index] = moved[index].max(moved[index - 1] + TAG_HEIGHT);

@@ -1,10 +1,10 @@
 //! Measures of a trial, as tables and plots show them.
 
-use evenhand_fairness::measures::Summary;
+use evenhand_fairness::measures::{Summary, pearson};
 
 use super::record::TrialRecord;
 use crate::data::Dataset;
-use crate::sim::{RunFigures, rho_standing};
+use crate::sim::{NodeFigures, RunFigures, rho_standing};
 
 /// One measure of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -29,6 +29,28 @@ pub enum Measure {
     RhoStanding,
     /// Pearson of the standings with the worth of nodes by retraining.
     RhoWorth,
+    /// Pearson of ζ with the online accuracy or MAPE.
+    RhoScore,
+    /// The deviation of online losses over nodes.
+    LossStd,
+    /// The highest score of a node over the last ten rounds.
+    FinalMax,
+    /// The deviation of scores over the last ten rounds.
+    FinalStd,
+    /// Share of windows of 50 rounds in which contributions may be normal.
+    Normality,
+    /// The mean p of that test.
+    NormalityP,
+    /// The online loss of the node that the experiment is about.
+    WatchedLoss,
+    /// Accuracy of always naming the most frequent class, or MAPE of repeating the last value.
+    Naive,
+    /// MAPE of always naming the mean.
+    NaiveMean,
+    /// Share of the coordinator's time in closing rounds.
+    FairnessShare,
+    /// Nodes that received the model, over all rounds.
+    Communications,
     /// Time of all nodes in training.
     SecondsTraining,
     /// Time of the coordinator in contributions, stop rule and draws.
@@ -69,6 +91,22 @@ impl Measure {
             // None where contributions were never measured.
             Self::RhoStanding => figures.recall.and_then(|_| rho_standing(&figures.nodes)),
             Self::RhoWorth => record.rho_worth(),
+            Self::RhoScore => rho_score(figures),
+            Self::LossStd => figures.online_loss_std,
+            Self::FinalMax => final_scores(record).map(|scores| scores.max),
+            Self::FinalStd => final_scores(record).map(|scores| scores.std),
+            Self::Normality => record.details.normality.map(|test| test.not_rejected),
+            Self::NormalityP => record.details.normality.map(|test| test.p_mean),
+            Self::WatchedLoss => {
+                record.details.watched.and_then(|node| figures.nodes.get(node)).map(|node| node.online_loss)
+            }
+            Self::Naive => record.details.naive.majority.or(record.details.naive.persistence),
+            Self::NaiveMean => record.details.naive.mean,
+            Self::FairnessShare => {
+                let all = figures.seconds_fairness + figures.seconds_training;
+                (all > 0.0).then(|| figures.seconds_fairness / all)
+            }
+            Self::Communications => Some(figures.nodes.iter().map(|node| f64::from(node.drawn)).sum()),
             Self::SecondsTraining => Some(figures.seconds_training),
             Self::SecondsFairness => Some(figures.seconds_fairness),
             Self::Seconds => Some(record.seconds),
@@ -77,7 +115,7 @@ impl Measure {
 
     /// True if it is a correlation with ζ, beside which the control at level 0 is shown.
     pub fn is_correlation(self) -> bool {
-        matches!(self, Self::RhoStanding | Self::RhoStaleness | Self::RhoLoss)
+        matches!(self, Self::RhoStanding | Self::RhoStaleness | Self::RhoLoss | Self::RhoScore)
     }
 
     /// The head of its column.
@@ -94,6 +132,17 @@ impl Measure {
             Self::Recall => "recall".into(),
             Self::RhoStanding => "ρ(standing)".into(),
             Self::RhoWorth => "ρ(worth)".into(),
+            Self::RhoScore => format!("ρ({score})"),
+            Self::LossStd => "std of loss".into(),
+            Self::FinalMax => format!("final {score}, max"),
+            Self::FinalStd => format!("final {score}, std"),
+            Self::Normality => "normal".into(),
+            Self::NormalityP => "p".into(),
+            Self::WatchedLoss => "its loss".into(),
+            Self::Naive => if dataset.has_classes() { "majority" } else { "last value" }.into(),
+            Self::NaiveMean => "mean value".into(),
+            Self::FairnessShare => "share".into(),
+            Self::Communications => "communications".into(),
             Self::SecondsTraining => "training, s".into(),
             Self::SecondsFairness => "closing rounds, s".into(),
             Self::Seconds => "trial, s".into(),
@@ -114,6 +163,18 @@ impl Measure {
             Self::Recall => "share of the noisier half found in the lower half of the standings".into(),
             Self::RhoStanding => "standings: Pearson of −ζ with them at the end".into(),
             Self::RhoWorth => "standings: Pearson of worth by retraining with them at the end".into(),
+            Self::RhoScore => format!("fairness: Pearson of ζ with the online {score}"),
+            Self::LossStd => "equality: deviation of the online loss over nodes".into(),
+            Self::FinalMax => format!("{score} over the last ten rounds, highest of a node"),
+            Self::FinalStd => format!("equality: deviation over nodes of {score} over the last ten rounds"),
+            Self::Normality => "share of windows of 50 rounds in which normality is not rejected".into(),
+            Self::NormalityP => "mean p of the test of normality".into(),
+            Self::WatchedLoss => "online loss of the node that the experiment is about".into(),
+            Self::Naive if dataset.has_classes() => "accuracy of naming the most frequent class".into(),
+            Self::Naive => "MAPE of repeating the last value".into(),
+            Self::NaiveMean => "MAPE of naming the mean".into(),
+            Self::FairnessShare => "share of the time that closing rounds takes".into(),
+            Self::Communications => "models that were sent to nodes".into(),
             Self::SecondsTraining => "seconds of training, all nodes".into(),
             Self::SecondsFairness => "seconds the coordinator spent closing rounds".into(),
             Self::Seconds => "seconds of a trial".into(),
@@ -125,10 +186,25 @@ impl Measure {
         match self {
             Self::TAlpha | Self::SecondsTraining | Self::Seconds => 1,
             Self::SecondsFairness | Self::Recall => 2,
-            Self::OnlineStd => 4,
+            Self::OnlineStd | Self::FinalStd | Self::LossStd | Self::WatchedLoss => 4,
+            Self::Communications => 0,
             _ => 3,
         }
     }
+}
+
+/// Pearson of ζ with the online score; none where nothing was drawn.
+fn rho_score(figures: &RunFigures) -> Option<f64> {
+    figures.t_alpha?;
+    let of = |node: &NodeFigures| Some((node.zeta, node.online_accuracy.or(node.online_mape)?));
+    let (zetas, scores): (Vec<f64>, Vec<f64>) = figures.nodes.iter().filter_map(of).unzip();
+    pearson(&zetas, &scores)
+}
+
+/// Over nodes: the score over the last ten rounds.
+fn final_scores(record: &TrialRecord) -> Option<Summary> {
+    let scores: Vec<f64> = record.details.final_scores.iter().flatten().copied().collect();
+    Summary::of(&scores)
 }
 
 /// The online score over nodes: accuracy where the data have classes, otherwise the mean absolute percentage error.

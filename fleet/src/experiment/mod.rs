@@ -2,12 +2,14 @@
 //!
 //! A [`setup`] (with the settings of the paper in [`published_settings`]) becomes a [`trial`]; the [`runner`] runs the
 //! trials that are missing and stores a [`record`] of each; a [`table`] asks them for each [`measure`] and gets an
-//! [`estimate`]; [`summary`] is the JSON object and [`page`] the HTML report; [`paper`] has the paper's tables. [`worth`]
-//! is what nodes' data are worth by retraining, and [`rate`] finds the useful learning rate.
+//! [`estimate`]; [`summary`] is the JSON object and [`page`] the HTML report; [`paper`] has the paper's tables and figures, [`compare`] comparisons of
+//! our own. [`worth`] is what nodes' data are worth by retraining, and [`rate`] finds the useful learning rate.
 
 mod charts;
 pub mod cheat;
+pub mod compare;
 pub mod comparison;
+pub mod details;
 pub mod detection;
 mod error;
 pub mod estimate;
@@ -25,6 +27,7 @@ pub mod record;
 pub mod runner;
 pub mod setup;
 pub mod setup_check;
+pub mod stop_prediction;
 pub mod stored_file;
 mod strategies;
 pub mod summary;

@@ -24,7 +24,7 @@ pub fn experiment(setups: &[Setup], trials: u64, records: &TrialRecords) -> Stri
 }
 
 /// The page of several tables, then plots of every experiment behind them.
-pub fn paper(
+pub fn tables(
     heading: &str,
     tables: &[ResultTable],
     groups: &[Vec<Setup>],
@@ -129,7 +129,7 @@ fn settings(page: &mut String, setups: &[Setup], trials: u64) {
     put(page, format_args!("</dl>\n<p class=\"repeat\">To repeat this: <code>{command}</code></p>\n"));
 }
 
-fn opened(heading: &str) -> String {
+pub(super) fn opened(heading: &str) -> String {
     let (own, heading) = (include_str!("style.css"), escaped(heading));
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n\
@@ -139,11 +139,11 @@ fn opened(heading: &str) -> String {
     )
 }
 
-fn close(mut page: String) -> String {
+pub(super) fn close(mut page: String) -> String {
     page.push_str("</main>\n</body>\n</html>\n");
     page
 }
 
-fn figure(page: &mut String, caption: &str, drawing: &str, attributes: &str) {
+pub(super) fn figure(page: &mut String, caption: &str, drawing: &str, attributes: &str) {
     put(page, format_args!("<figure{attributes}><figcaption>{caption}</figcaption>{drawing}</figure>\n"));
 }

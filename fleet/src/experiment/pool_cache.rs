@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::ExperimentError;
 use super::runner::LoadPool;
 use super::setup::Setup;
-use crate::data::{AsPublished, Dataset, SamplePool};
+use crate::data::{DataRequest, Dataset, SamplePool};
 
 /// Pools by their key: read when first needed, dropped after their last trial.
 pub(crate) struct PoolCache {
@@ -19,21 +19,16 @@ struct CachedPool {
     pool: Option<Arc<SamplePool>>,
 }
 
-/// Everything that a pool depends on; the strategy and the corruption are not part of it.
+/// Everything that a pool depends on; the strategy and most corruptions are not part of it.
 #[derive(PartialEq, Eq)]
 struct PoolKey {
     dataset: Dataset,
-    as_published: AsPublished,
-    seed: u64,
-    nodes: usize,
-    batch: usize,
-    rounds: u32,
+    request: DataRequest,
 }
 
 impl PoolKey {
     fn of(setup: &Setup) -> Self {
-        let Setup { dataset, as_published, seed, nodes, batch, rounds, .. } = *setup;
-        Self { dataset, as_published, seed, nodes, batch, rounds }
+        Self { dataset: setup.dataset, request: setup.scenario().data_request() }
     }
 }
 

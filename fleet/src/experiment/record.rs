@@ -6,6 +6,7 @@ use evenhand_fairness::measures::{self, Summary};
 use evenhand_program::exit::Exit;
 use serde::{Deserialize, Serialize};
 
+use super::details::TrialDetails;
 use super::detection::DetectionCounts;
 use super::setup::Setup;
 use super::stored_file::{self, StoredFileError, StoredKind};
@@ -16,7 +17,7 @@ use crate::sim::{RecordedRun, RunFigures};
 
 /// Its format changes when the same setup would yield other figures, or is written in other words: records of another
 /// number must not be mixed with ours.
-pub static RECORD: StoredKind = StoredKind { name: "result of a trial", format: 6, flags: "--out DIR" };
+pub static RECORD: StoredKind = StoredKind { name: "result of a trial", format: 7, flags: "--out DIR" };
 
 /// A finished trial: its setup, its figures, and its time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -30,6 +31,9 @@ pub struct TrialRecord {
     pub figures: RunFigures,
     /// The learning curve.
     pub curve: LearningCurve,
+    /// What the paper plots of it.
+    #[serde(default)]
+    pub details: TrialDetails,
     /// Answers that were taken for copies.
     pub detections: DetectionCounts,
     /// Time of the whole trial.
@@ -53,6 +57,8 @@ pub struct TrialResult {
     pub figures: RunFigures,
     /// The learning curve.
     pub curve: LearningCurve,
+    /// What the paper plots of it.
+    pub details: TrialDetails,
     /// Answers that were taken for copies, where they were counted.
     pub detections: DetectionCounts,
     /// Passes through the data.
@@ -79,7 +85,8 @@ impl TrialResult {
         let scores = (run.online.iter())
             .map(|scores| mean(scores, |score| score.accuracy).or_else(|| mean(scores, |score| score.mape)));
         let curve = LearningCurve { losses: losses.collect(), scores: scores.collect() };
-        Self { figures: run.figures(), curve, detections: DetectionCounts::default(), passes }
+        let details = TrialDetails::of(run);
+        Self { figures: run.figures(), curve, details, detections: DetectionCounts::default(), passes }
     }
 }
 
@@ -150,7 +157,7 @@ impl TrialRecord {
 
     /// The record of a result. JSON has no infinity: what is not a number, after a model diverged, is left out.
     pub fn new(setup: Setup, result: TrialResult, seconds: f64, pool: &SamplePool) -> Self {
-        let TrialResult { mut figures, curve, detections, passes } = result;
+        let TrialResult { mut figures, curve, details, detections, passes } = result;
         let finite = |summary: &Summary| {
             [summary.mean, summary.min, summary.max, summary.std].iter().all(|value| value.is_finite())
         };
@@ -180,6 +187,7 @@ impl TrialRecord {
             setup,
             figures,
             curve,
+            details,
             detections,
             seconds,
             note,

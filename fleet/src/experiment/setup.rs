@@ -6,9 +6,10 @@ use evenhand_node::config::{PrivacyConfig, PrivacyUnit};
 use evenhand_node::privacy::noise_for;
 use serde::{Deserialize, Serialize};
 
+use super::stop_prediction::StopPrediction;
 use super::variant::Variant;
 use crate::data::{AsPublished, Dataset};
-use crate::scenario::{Corruption, ScenarioConfig};
+use crate::scenario::{Corruption, QualitySpread, ScenarioConfig};
 
 /// The length of the common step where not everybody answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, clap::ValueEnum, Serialize, Deserialize)]
@@ -30,6 +31,9 @@ pub struct Setup {
     pub corruption: Corruption,
     /// The largest ζ.
     pub level: f64,
+    /// The nodes whose data are worse.
+    #[serde(default)]
+    pub spread: QualitySpread,
     /// The variant: a strategy with its stop rule and sampler.
     pub variant: Variant,
     /// The authority where the published code differs from the paper.
@@ -58,6 +62,12 @@ pub struct Setup {
     pub tested_nodes: usize,
     /// α.
     pub alpha: f64,
+    /// Share of the nodes that contribute from five rounds before exploring would end.
+    #[serde(default = "everybody")]
+    pub attendance: f64,
+    /// What the node of the highest standing does when it takes exploring to be over.
+    #[serde(default)]
+    pub prediction: StopPrediction,
     /// Samples of the next round on which models are scored, at most: a random choice, the same for all; 0 for all of them.
     #[serde(default)]
     pub evaluation_samples: usize,
@@ -93,6 +103,10 @@ const DELTA: f64 = 1e-5;
 /// measurement and an update each. A sample that is seen again counts again.
 const MESSAGES: (u32, u32) = (2 * 59, 2);
 
+fn everybody() -> f64 {
+    1.0
+}
+
 impl Setup {
     /// The privacy of a trial's nodes: no floor, since samples come in the batches of the paper, of three, and readings in whole
     /// days.
@@ -120,6 +134,7 @@ impl Setup {
             dataset: self.dataset,
             corruption: self.corruption,
             level: self.level,
+            spread: self.spread,
             as_published: self.as_published,
             nodes: self.nodes,
             rounds: self.rounds,

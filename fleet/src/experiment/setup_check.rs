@@ -48,6 +48,7 @@ impl Setup {
             ("alpha", self.alpha > 0.0 && self.alpha < 1.0, "between 0 and 1".into()),
             ("epsilon", self.epsilon >= 0.0 && self.epsilon.is_finite(), "0, or a number above 0".into()),
             ("clip", positive(self.clip), "a number above 0".into()),
+            ("attendance", (0.0..=1.0).contains(&self.attendance), "between 0 and 1".into()),
             ("level", (0.0..=1.0).contains(&self.level), "between 0 and 1".into()),
         ];
         match rules.into_iter().find(|(_, holds, _)| !holds) {

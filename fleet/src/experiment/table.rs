@@ -44,7 +44,7 @@ pub struct TableCell {
     /// Over the trials that have a value.
     #[serde(flatten)]
     pub estimate: Option<Estimate>,
-    /// The figure of the paper or of its code.
+    /// The figure of the paper.
     pub published: Option<&'static str>,
     #[serde(skip)]
     text: String,
@@ -85,15 +85,12 @@ impl TablePlan {
     /// The table, filled from the records that there are.
     pub fn fill(&self, records: &TrialRecords, trials: u64) -> ResultTable {
         let mut used: Vec<&TrialRecord> = Vec::new();
-        let mut remarks: Vec<&'static str> = Vec::new();
         let mut cell = |query: &CellQuery| {
             let records_of_cell: Vec<&TrialRecord> =
                 seeds(&query.setup, trials).filter_map(|setup| records.get(&setup)).collect();
             used.extend(&records_of_cell);
             let estimate = Estimate::of(records_of_cell.iter().map(|record| query.measure.of(record)));
             let published = published_figures::figure(&query.setup, query.measure);
-            let remark = published.and(published_figures::remark(&query.setup));
-            remarks.extend(remark.filter(|remark| !remarks.contains(remark)));
             let text = match &estimate {
                 Some(estimate) => estimate.text(query.measure.decimals(), trials as usize),
                 None if seeds(&query.setup, trials).any(|setup| records.has_failed(&setup)) => FAILED.into(),
@@ -108,8 +105,7 @@ impl TablePlan {
                 cells: queries.iter().map(&mut cell).collect(),
             })
             .collect();
-        let mut notes = notes(used);
-        notes.extend(remarks.into_iter().map(str::to_owned));
+        let notes = notes(used);
         ResultTable {
             title: self.title.clone(),
             columns: self.heads.clone(),

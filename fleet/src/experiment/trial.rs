@@ -17,6 +17,7 @@ use rand_distr::{Distribution, Uniform};
 use super::ExperimentError;
 use super::federation::federation_name;
 use super::setup::Setup;
+use super::stop_prediction;
 use super::variant::Variant;
 use crate::data::{Dataset, SamplePool};
 use crate::scenario::{
@@ -39,6 +40,19 @@ pub struct Crew {
     pub leaves: Option<(usize, u32)>,
     /// A node whose readings are not true.
     pub pretends: Option<(usize, FalseReadings)>,
+    /// A node that contributes nothing while exploring goes on after this round.
+    pub stops_exploring: Option<(usize, u32)>,
+    /// Nodes that contribute late in exploring.
+    pub attendance: Option<LateAttendance>,
+}
+
+/// The number of nodes that contribute after some round of exploring; others are chosen in each round.
+#[derive(Debug, Clone, Copy)]
+pub struct LateAttendance {
+    /// The last round in which all contribute.
+    pub after: u32,
+    /// How many contribute from then on.
+    pub chosen: usize,
 }
 
 /// One more name of a node, with the same data.
@@ -61,7 +75,13 @@ pub fn run(
     interrupt: &Interrupt,
     on_round: &mut dyn FnMut(&ClosedRound),
 ) -> Result<RecordedRun, ExperimentError> {
-    run_crew(setup, pool, &Crew::default(), interrupt, on_round)
+    let Some(known) = setup.foreknown() else {
+        let run = run_crew(setup, pool, &Crew::default(), interrupt, on_round)?;
+        return Ok(RecordedRun { watched: stop_prediction::best(&run), ..run });
+    };
+    let known = run_crew(&known, pool, &Crew::default(), interrupt, &mut |_| {})?;
+    let run = run_crew(setup, pool, &setup.forewarned(&known), interrupt, on_round)?;
+    Ok(RecordedRun { watched: stop_prediction::best(&known), ..run })
 }
 
 /// The same with nodes that are not honest.
@@ -97,6 +117,12 @@ pub fn run_crew(
         let visits = leaves.or(name.map(|name| (name.from, name.until)));
         if let Some((from, until)) = visits.filter(|visits| *visits != (1, None)) {
             spec.behaviour.behaviour = NodeBehaviour::Visits { from, until };
+        }
+        if let Some((_, after)) = crew.stops_exploring.filter(|(best, _)| *best == node) {
+            spec.behaviour.behaviour = NodeBehaviour::StopsExploring { after };
+        }
+        if let Some(LateAttendance { after, chosen }) = crew.attendance {
+            spec.behaviour.behaviour = NodeBehaviour::Attends { after, chosen, nodes: setup.nodes };
         }
         Ok(spec)
     });

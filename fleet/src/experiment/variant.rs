@@ -39,12 +39,16 @@ pub enum Variant {
     Cons,
     /// Draws by ζ itself without luck, which no federation knows: what draws can do at best
     Oracle,
+    /// Nodes are drawn by their standings from the first round on, and only those drawn are measured
+    Concurrent,
 }
 
 impl Variant {
     /// The variants of `all`: each of our choices once against the paper's, and every baseline.
     pub fn all() -> Vec<Self> {
-        let wanted = |&variant: &Self| variant != Self::PaperCalibratedCredit && variant != Self::Oracle;
+        let wanted = |&variant: &Self| {
+            !matches!(variant, Self::PaperCalibratedCredit | Self::Oracle | Self::Concurrent)
+        };
         Self::value_variants().iter().copied().filter(wanted).collect()
     }
 
@@ -84,6 +88,7 @@ impl Variant {
             Self::Standalone => "Standalone",
             Self::Cons => "Cons",
             Self::Oracle => "oracle",
+            Self::Concurrent => "concurrent",
         }
     }
 }
@@ -105,6 +110,7 @@ impl Variant {
             Self::Standalone => "standalone",
             Self::Cons => "cons",
             Self::Oracle => "oracle",
+            Self::Concurrent => "concurrent",
         }
     }
 

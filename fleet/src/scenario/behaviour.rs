@@ -1,6 +1,7 @@
 //! Behaviour of nodes: away, silent or steady.
 
 use rand::RngExt;
+use rand::seq::index;
 use rand_distr::Poisson;
 
 use super::{Corruption, ScenarioConfig};
@@ -31,6 +32,20 @@ pub enum NodeBehaviour {
         /// Rounds of exploiting in which it still contributes.
         exploiting_rounds: u32,
     },
+    /// While exploring, contributes nothing after some round.
+    StopsExploring {
+        /// The last round in which it contributes.
+        after: u32,
+    },
+    /// While exploring, contributes after some round only where it is among the chosen ones of all nodes.
+    Attends {
+        /// The last round in which everybody contributes.
+        after: u32,
+        /// Nodes that contribute from then on.
+        chosen: usize,
+        /// Nodes in all.
+        nodes: usize,
+    },
     /// Takes part in some rounds only: joins, and leaves for good.
     Visits {
         /// The first round.
@@ -55,22 +70,37 @@ impl NodeBehaviour {
             NodeBehaviour::Visits { from, until } => {
                 round < from || until.is_some_and(|until| round >= until)
             }
-            NodeBehaviour::Steady | NodeBehaviour::StaysSilent { .. } | NodeBehaviour::StopsAfter { .. } => {
-                false
-            }
+            NodeBehaviour::Steady
+            | NodeBehaviour::StaysSilent { .. }
+            | NodeBehaviour::StopsAfter { .. }
+            | NodeBehaviour::StopsExploring { .. }
+            | NodeBehaviour::Attends { .. } => false,
         }
     }
 
-    /// True if the node, if drawn, withholds its update. `exploiting_round` counts from 1 and is `None` while
-    /// exploring: then every node contributes, since standings depend on it.
+    /// True if the node, if asked, withholds its update. `exploiting_round` counts from 1 and is `None` while
+    /// exploring: then most contribute, since standings depend on it.
     pub fn is_silent(self, seed: u64, node: usize, round: u32, exploiting_round: Option<u32>) -> bool {
-        let Some(exploiting_round) = exploiting_round else { return false };
+        let Some(exploiting_round) = exploiting_round else {
+            return match self {
+                NodeBehaviour::StopsExploring { after } => round > after,
+                NodeBehaviour::Attends { after, chosen, nodes } if round > after => {
+                    let mut generator = generator(seed, RandomPurpose::Attending, 0, round);
+                    !index::sample(&mut generator, nodes, chosen.min(nodes)).iter().any(|one| one == node)
+                }
+                _ => false,
+            };
+        };
         match self {
             NodeBehaviour::StaysSilent { chance } => {
                 generator(seed, RandomPurpose::Silent, node, round).random_bool(chance)
             }
             NodeBehaviour::StopsAfter { exploiting_rounds } => exploiting_round > exploiting_rounds,
-            NodeBehaviour::Steady | NodeBehaviour::Unstable { .. } | NodeBehaviour::Visits { .. } => false,
+            NodeBehaviour::Steady
+            | NodeBehaviour::Unstable { .. }
+            | NodeBehaviour::StopsExploring { .. }
+            | NodeBehaviour::Attends { .. }
+            | NodeBehaviour::Visits { .. } => false,
         }
     }
 }
@@ -116,6 +146,7 @@ pub(super) fn behaviours(config: &ScenarioConfig, zetas: &[f64]) -> Vec<NodeBeha
         | Corruption::Quantity
         | Corruption::MissingValues
         | Corruption::Heterogeneity
+        | Corruption::FewClasses
         | Corruption::NonStationary
         | Corruption::ShiftedClock
         | Corruption::StuckMeter

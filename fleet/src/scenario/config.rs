@@ -3,9 +3,15 @@
 use evenhand_node::window::FEATURES;
 use serde::{Deserialize, Serialize};
 
-use super::{Corruption, ScenarioError, day_ahead};
-use crate::data::partition::PartitionConfig;
+use super::{Corruption, QualitySpread, ScenarioError, day_ahead, designated};
+use crate::data::partition::{BatchSizes, PartitionConfig};
+use crate::data::published_split::PublishedSplit;
 use crate::data::{AsPublished, DataRequest, Dataset, SamplePool, SampleTargets};
+
+/// Images of a node in the paper's running example.
+const EXAMPLE_IMAGES: usize = 600;
+/// The share of their samples that designated nodes lack there.
+const LACKING: f64 = 0.1;
 
 /// Everything that a stream of samples depends on, beside the pool.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -17,6 +23,9 @@ pub struct ScenarioConfig {
     pub corruption: Corruption,
     /// The largest ζ.
     pub level: f64,
+    /// The nodes whose data are worse.
+    #[serde(default)]
+    pub spread: QualitySpread,
     /// The authority where the published code differs from the paper.
     pub as_published: AsPublished,
     /// N.
@@ -32,18 +41,22 @@ pub struct ScenarioConfig {
 impl ScenarioConfig {
     /// The control: the same with equally good data for all nodes; none where they are already alike.
     pub fn control(&self) -> Option<Self> {
-        let differ = self.level > 0.0 && self.corruption != Corruption::None;
+        let differ = self.level > 0.0 && self.corruption.has_ranks();
         differ.then_some(Self { level: 0.0, ..*self })
     }
 
     /// The part of the data set that the scenario can use: a batch for each node and round, and one round more for the
     /// evaluation ahead.
     pub fn data_request(&self) -> DataRequest {
-        let rounds = self.rounds_before() as usize + self.rounds as usize + 1;
+        let partition = self.partition();
+        let samples = match self.spread {
+            QualitySpread::Ladder => partition.samples_max(),
+            QualitySpread::Designated => partition.samples_max().min(self.nodes * EXAMPLE_IMAGES),
+        };
         DataRequest {
             as_published: self.as_published,
             seed: self.seed,
-            samples_max: self.nodes.saturating_mul(self.batch).saturating_mul(rounds),
+            samples_max: samples,
             owners_max: self.nodes,
         }
     }
@@ -56,13 +69,27 @@ impl ScenarioConfig {
     /// The partition of the pool: all rounds, those before the first, and one to look ahead.
     pub(super) fn partition(&self) -> PartitionConfig {
         PartitionConfig {
-            dataset: self.dataset,
             as_published: self.as_published,
             nodes: self.nodes,
             rounds: self.rounds_before() as usize + self.rounds as usize + 1,
             batch: self.batch,
-            power_law: (self.corruption == Corruption::Quantity && self.level > 0.0).then_some(self.level),
+            sizes: self.sizes(),
+            split: PublishedSplit::of(
+                self.dataset,
+                matches!(self.corruption, Corruption::Quantity | Corruption::MissingValues),
+            ),
             seed: self.seed,
+        }
+    }
+
+    fn sizes(&self) -> BatchSizes {
+        match (self.corruption, self.spread) {
+            (Corruption::Quantity, _) if self.level == 0.0 => BatchSizes::Equal,
+            (Corruption::Quantity, QualitySpread::Ladder) => BatchSizes::PowerLaw(self.level),
+            (Corruption::Quantity, QualitySpread::Designated) => {
+                BatchSizes::Fewer { nodes: designated(self.nodes), share: LACKING }
+            }
+            _ => BatchSizes::Equal,
         }
     }
 
@@ -84,7 +111,7 @@ impl ScenarioConfig {
                 return Err(ScenarioError::Owners { nodes, owners });
             }
         }
-        if corruption == Corruption::Heterogeneity && matches!(pool.targets, SampleTargets::Values { .. }) {
+        if corruption.needs_classes() && matches!(pool.targets, SampleTargets::Values { .. }) {
             return Err(ScenarioError::NoClasses { dataset, corruption });
         }
         let is_series = dataset == Dataset::DayAhead

@@ -18,6 +18,8 @@ pub enum Corruption {
     MissingValues,
     /// The higher ζ, the fewer classes a node sees
     Heterogeneity,
+    /// Every node sees the same number of classes, chosen by chance: no node is better than another
+    FewClasses,
     /// A node is away in a share ζ of the rounds
     Unstable,
     /// Feature noise; nodes that are drawn withhold their update, by chance
@@ -40,6 +42,16 @@ impl Corruption {
         value_name(&self)
     }
 
+    /// True if it is about the classes that nodes see.
+    pub fn needs_classes(self) -> bool {
+        matches!(self, Corruption::Heterogeneity | Corruption::FewClasses)
+    }
+
+    /// True if some nodes have worse data than others.
+    pub(super) fn has_ranks(self) -> bool {
+        !matches!(self, Corruption::None | Corruption::FewClasses)
+    }
+
     /// True if it is about readings of a series with their times.
     pub(super) fn needs_series(self) -> bool {
         matches!(self, Corruption::ShiftedClock | Corruption::StuckMeter | Corruption::MadeUp)
@@ -56,7 +68,8 @@ impl Corruption {
             | Corruption::ShiftedClock
             | Corruption::StuckMeter
             | Corruption::MadeUp => 0.9,
-            Corruption::LabelNoise | Corruption::NonStationary => 0.2,
+            // Two classes of ten.
+            Corruption::LabelNoise | Corruption::NonStationary | Corruption::FewClasses => 0.2,
             Corruption::Unstable => 0.5,
             Corruption::Quantity | Corruption::Heterogeneity => 1.0,
         }

@@ -10,9 +10,11 @@ mod corruption;
 mod day_ahead;
 mod error;
 mod false_readings;
+mod naive;
 mod noise;
 mod quality;
 mod source;
+mod spread;
 mod stream;
 
 #[cfg(test)]
@@ -25,5 +27,7 @@ pub use corruption::Corruption;
 pub use day_ahead::series_config;
 pub use error::ScenarioError;
 pub use false_readings::FalseReadings;
+pub use naive::NaiveScores;
 pub use source::NodeStream;
 pub use stream::{CleanRound, HeldOut, SampleStream, TrainedRow};
+pub use spread::{QualitySpread, designated};

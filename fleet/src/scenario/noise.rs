@@ -1,5 +1,7 @@
 //! Noise in samples.
 
+use std::collections::HashMap;
+
 use evenhand_node::reading::{LabelledRow, RowTarget};
 use evenhand_node::window::FEATURES;
 use rand::RngExt;
@@ -51,7 +53,11 @@ impl Noise {
         let code = config.as_published == AsPublished::Code;
         match (config.corruption, &pool.targets) {
             (
-                Corruption::None | Corruption::Quantity | Corruption::Heterogeneity | Corruption::Unstable,
+                Corruption::None
+                | Corruption::Quantity
+                | Corruption::Heterogeneity
+                | Corruption::FewClasses
+                | Corruption::Unstable,
                 _,
             ) => None,
             (Corruption::MissingValues, _) => Some(Noise::Missing),
@@ -116,7 +122,7 @@ impl Noise {
     }
 }
 
-/// By position in the partition: whether the sample is corrupted.
+/// By position in the partition: whether the sample is corrupted; where samples are seen again, as before.
 ///
 /// The paper's nodes have streams: each sample by chance ζᵢ. The published code corrupts exactly ⌊ζᵢ·n⌋ of a node's n
 /// samples, chosen over the whole run; only where noise changes with time it goes by chance, too.
@@ -134,6 +140,7 @@ pub(super) fn corrupted(config: &ScenarioConfig, zetas: &[f64], measured: &Parti
                 .for_each(|at| corrupted[own[at]] = true);
             continue;
         }
+        let mut known: HashMap<u32, bool> = HashMap::new();
         for (round, range) in rounds {
             let probability = drift(config, node, round).unwrap_or(*zeta);
             if config.dataset == Dataset::DayAhead {
@@ -142,7 +149,12 @@ pub(super) fn corrupted(config: &ScenarioConfig, zetas: &[f64], measured: &Parti
                 corrupted[range].fill(whole);
                 continue;
             }
-            corrupted[range].iter_mut().for_each(|corrupted| *corrupted = generator.random_bool(probability));
+            let samples = measured.of(node, round);
+            for (corrupted, sample) in corrupted[range].iter_mut().zip(samples) {
+                let mut by_chance = || generator.random_bool(probability);
+                *corrupted =
+                    if drifts { by_chance() } else { *known.entry(*sample).or_insert_with(by_chance) };
+            }
         }
     }
     corrupted

@@ -2,7 +2,7 @@
 
 use rand::seq::SliceRandom;
 
-use super::{Corruption, ScenarioConfig};
+use super::{Corruption, QualitySpread, ScenarioConfig, designated};
 use crate::data::partition::Partition;
 use crate::data::random::{RandomPurpose, generator};
 use crate::data::{AsPublished, SamplePool, SampleTargets};
@@ -19,7 +19,7 @@ pub(super) fn zetas(
 ) -> Vec<f64> {
     let nodes = config.nodes;
     match config.corruption {
-        Corruption::None => vec![0.0; nodes],
+        Corruption::None | Corruption::FewClasses => vec![0.0; nodes],
         // The published code takes the share itself, and less is worse.
         Corruption::Quantity => {
             let all = measured.all(1).len() as f64;
@@ -62,8 +62,12 @@ pub(super) fn nominal_zetas(pool: &SamplePool, config: &ScenarioConfig, measured
     }
 }
 
-/// Evenly from 0 to the level in the paper; the published code stops one step short of it.
+/// Evenly from 0 to the level in the paper; the published code stops one step short of it. Of designated nodes, the level.
 fn ladder(config: &ScenarioConfig) -> Vec<f64> {
+    if config.spread == QualitySpread::Designated {
+        let good = config.nodes - designated(config.nodes);
+        return (0..config.nodes).map(|node| if node < good { 0.0 } else { config.level }).collect();
+    }
     let steps = match config.as_published {
         AsPublished::Paper => config.nodes.saturating_sub(1).max(1),
         AsPublished::Code => config.nodes,
@@ -72,17 +76,21 @@ fn ladder(config: &ScenarioConfig) -> Vec<f64> {
 }
 
 /// The classes each node sees: all of them at node 0, falling evenly to [`CLASSES_MIN`] at the last if the level is 1, and
-/// less far if it is lower.
+/// less far if it is lower. Where all see equally few, a share of them as large as the level.
 pub(super) fn classes(pool: &SamplePool, config: &ScenarioConfig) -> Option<Vec<Vec<u32>>> {
-    if config.corruption != Corruption::Heterogeneity {
+    if !config.corruption.needs_classes() {
         return None;
     }
     let count = class_count(pool);
+    let few = ((config.level * f64::from(count)).round() as u32).clamp(1, count.max(1));
     let fewest = CLASSES_MIN.min(count);
     let span = f64::from(count - fewest) * config.level;
     let last = config.nodes.saturating_sub(1).max(1) as f64;
     let of = |node: usize| {
-        let seen = count - (span * node as f64 / last).round() as u32;
+        let seen = match config.corruption {
+            Corruption::FewClasses => few,
+            _ => count - (span * node as f64 / last).round() as u32,
+        };
         let mut classes: Vec<u32> = (0..count).collect();
         // The published code always takes the first ones; then only the best node would see the last.
         if config.as_published == AsPublished::Paper {

@@ -19,6 +19,8 @@ pub struct RecordedRun {
     pub online: Vec<Vec<OnlineScore>>,
     /// By node: the skill of its own forecasts, where it made any.
     pub skills: Vec<Option<f64>>,
+    /// A node that an experiment is about.
+    pub watched: Option<usize>,
     /// Its end.
     pub ended: RunEnd,
     /// Its cost.

@@ -91,6 +91,7 @@ impl<W: Write> RunRecorder<W> {
             log: self.log,
             online: self.online,
             skills: result.skills,
+            watched: None,
             ended: result.ended,
             cost: result.cost,
         }

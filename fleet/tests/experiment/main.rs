@@ -1,8 +1,8 @@
 //! Many trials, with invented results: run, stored, refused and shown.
 #![allow(clippy::unwrap_used)]
 
+mod compare;
 mod output;
-mod paper;
 mod record;
 mod runner;
 mod synthetic_trials;

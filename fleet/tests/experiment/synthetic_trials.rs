@@ -6,6 +6,7 @@ use evenhand_fairness::measures::Summary;
 use evenhand_fleet::data::AsPublished;
 use evenhand_fleet::data::{Dataset, SamplePool, SampleTargets};
 use evenhand_fleet::experiment::ExperimentError;
+use evenhand_fleet::experiment::details::TrialDetails;
 use evenhand_fleet::experiment::detection::DetectionCounts;
 use evenhand_fleet::experiment::progress::TrialProgress;
 use evenhand_fleet::experiment::record::{LearningCurve, TrialResult};
@@ -56,6 +57,7 @@ pub(crate) fn invented(setup: &Setup) -> TrialResult {
     };
     let score = |round: u32| accuracy * (1.0 - (-f64::from(round) / 25.0).exp());
     TrialResult {
+        details: TrialDetails::default(),
         detections: DetectionCounts::default(),
         figures: RunFigures {
             rho_standing: None,

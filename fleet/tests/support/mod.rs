@@ -63,6 +63,7 @@ pub(crate) fn small_of(names: [&str; 3]) -> RecordedRun {
             .collect(),
         log,
         online,
+        watched: None,
         skills: vec![Some(0.125), Some(-0.0025), None],
         ended: RunEnd::Complete,
         cost: RunCost {
@@ -113,6 +114,7 @@ pub(crate) fn drawn_by(nodes: usize, rounds: u32, mut draw: impl FnMut(u32) -> V
         nodes: names.into_iter().enumerate().map(|(n, id)| SimulatedNode { id, zeta: zeta(n) }).collect(),
         log,
         online,
+        watched: None,
         skills: vec![None; nodes],
         ended: RunEnd::Complete,
         cost: RunCost::default(),

@@ -18,6 +18,7 @@ fn config(corruption: Corruption, as_published: AsPublished) -> ScenarioConfig {
         dataset: Dataset::Synthetic,
         corruption,
         level: corruption.level_default(),
+        spread: QualitySpread::Ladder,
         as_published,
         nodes: 10,
         rounds: 99,

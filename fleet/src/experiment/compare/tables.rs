@@ -1,8 +1,8 @@
-//! The plan of each table of the paper.
+//! The plan of each comparison.
 
 use clap::ValueEnum;
 
-use super::PaperTable;
+use super::ComparisonTable;
 use crate::data::{AsPublished, Dataset};
 use crate::experiment::labels::{corruption_label, dataset_label};
 use crate::experiment::measure::Measure;
@@ -12,7 +12,7 @@ use crate::experiment::variant::Variant;
 use crate::names::value_name;
 use crate::scenario::Corruption;
 
-/// Four kinds of bad data, as in the paper's main tables.
+/// Four kinds of bad data, those of the paper's main tables.
 pub const CORRUPTIONS: [Corruption; 4] =
     [Corruption::FeatureNoise, Corruption::LabelNoise, Corruption::Quantity, Corruption::MissingValues];
 /// 1/β.
@@ -42,7 +42,7 @@ impl TableScope {
     }
 
     /// A sentence for everything that was asked for and that a table of a data set cannot show.
-    pub fn left_out(&self, name: PaperTable, dataset: Dataset) -> Vec<String> {
+    pub fn left_out(&self, name: ComparisonTable, dataset: Dataset) -> Vec<String> {
         let cannot = |corruption| {
             let (dataset, corruption) = (value_name(&dataset), value_name(&corruption));
             format!("{dataset} with {corruption}, since it has no classes")
@@ -50,7 +50,7 @@ impl TableScope {
         let (table, corruptions) = (value_name(&name), self.corruptions.as_slice());
         let corrupted = match name {
             _ if name.compares_corruptions() => corruptions,
-            PaperTable::Heterogeneity => &[Corruption::Heterogeneity],
+            ComparisonTable::ClassLadder => &[Corruption::Heterogeneity],
             _ => &[],
         };
         let impossible = corrupted.iter().filter(|&&corruption| !goes_with(dataset, corruption));
@@ -79,19 +79,19 @@ fn goes_with(dataset: Dataset, corruption: Corruption) -> bool {
     corruption != Corruption::Heterogeneity || dataset.has_classes()
 }
 
-impl PaperTable {
+impl ComparisonTable {
     /// True if its columns are kinds of bad data.
     fn compares_corruptions(self) -> bool {
-        matches!(self, Self::Fairness | Self::Performance | Self::Recall)
+        matches!(self, Self::Fairness | Self::Performance | Self::Standings)
     }
 
     /// True if it has rows for a strategy.
     fn covers(self, variant: Variant) -> bool {
         match self {
-            Self::Recall => variant.is_ours(),
-            Self::Beta => variant == Variant::Paper,
-            Self::Unstable => matches!(variant, Variant::Paper | Variant::PaperCalibrated),
-            Self::Strategic => {
+            Self::Standings => variant.is_ours(),
+            Self::Sharpness => variant == Variant::Paper,
+            Self::Away => matches!(variant, Variant::Paper | Variant::PaperCalibrated),
+            Self::Withholding => {
                 matches!(variant, Variant::Paper | Variant::PaperCredit | Variant::Fedavg)
             }
             _ => true,
@@ -100,23 +100,25 @@ impl PaperTable {
 }
 
 /// The plans of one table for one data set; none where the data set cannot answer.
-pub fn plans(name: PaperTable, dataset: Dataset, scope: &TableScope) -> Vec<TablePlan> {
+pub fn plans(name: ComparisonTable, dataset: Dataset, scope: &TableScope) -> Vec<TablePlan> {
     let variants = scope.variants.iter().copied().filter(|&one| name.covers(one)).collect();
     let builder = TableBuilder { dataset, scope, variants };
     let mut plans = match name {
-        PaperTable::Fairness => builder.by_corruption(&[Measure::RhoLoss, Measure::RhoStaleness]),
-        PaperTable::Performance => {
+        ComparisonTable::Fairness => builder.by_corruption(&[Measure::RhoLoss, Measure::RhoStaleness]),
+        ComparisonTable::Performance => {
             let online = [Measure::OnlineMean, Measure::OnlineMin, Measure::OnlineMax, Measure::OnlineStd];
             builder.by_corruption(&online)
         }
-        PaperTable::Recall => builder.by_corruption(&[Measure::Recall, Measure::RhoStanding]),
-        PaperTable::Beta => vec![builder.beta()],
-        PaperTable::Unstable => vec![builder.unstable()],
-        PaperTable::Strategic => vec![builder.strategic()],
-        PaperTable::Heterogeneity if !goes_with(dataset, Corruption::Heterogeneity) => Vec::new(),
-        PaperTable::Heterogeneity => vec![builder.heterogeneity()],
-        PaperTable::Time => vec![builder.time()],
-        PaperTable::All => name.each().into_iter().flat_map(|name| plans(name, dataset, scope)).collect(),
+        ComparisonTable::Standings => builder.by_corruption(&[Measure::Recall, Measure::RhoStanding]),
+        ComparisonTable::Sharpness => vec![builder.beta()],
+        ComparisonTable::Away => vec![builder.unstable()],
+        ComparisonTable::Withholding => vec![builder.strategic()],
+        ComparisonTable::ClassLadder if !goes_with(dataset, Corruption::Heterogeneity) => Vec::new(),
+        ComparisonTable::ClassLadder => vec![builder.heterogeneity()],
+        ComparisonTable::Cost => vec![builder.time()],
+        ComparisonTable::All => {
+            name.each().into_iter().flat_map(|name| plans(name, dataset, scope)).collect()
+        }
     };
     plans.retain(|plan| !plan.rows.is_empty());
     plans

@@ -1,31 +1,31 @@
-//! The tables of the paper by name.
+//! The comparisons by name.
 
 use clap::ValueEnum;
 
-/// A table of the paper.
+/// A comparison of strategies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum PaperTable {
+pub enum ComparisonTable {
     /// ρ by online loss and by staleness, for four kinds of bad data
     Fairness,
     /// Average, minimum and maximum online accuracy or MAPE, and its deviation over nodes
     Performance,
     /// Fairness against equality for several β
-    Beta,
+    Sharpness,
     /// Stopping iteration T_α when nodes are often away
-    Unstable,
+    Away,
     /// Nodes that stop contributing: steady, RANDOM, POISSON
-    Strategic,
+    Withholding,
     /// Nodes that see few of the classes
-    Heterogeneity,
+    ClassLadder,
     /// Share of the noisier half that is found in the lower half of the standings, and how well these follow ζ
-    Recall,
+    Standings,
     /// Seconds in training and in closing rounds
-    Time,
+    Cost,
     /// All of them
     All,
 }
 
-impl PaperTable {
+impl ComparisonTable {
     /// The tables that a name stands for.
     pub fn each(self) -> Vec<Self> {
         match self {
