@@ -4,6 +4,7 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
+use evenhand_fairness::measures::Summary;
 use evenhand_fairness::sampling_probabilities;
 use evenhand_federation::strategy::{
     AggregatedModel, AggregationInput, MemoryError, Participation, Strategy, decode_memory, encode_memory,
@@ -19,12 +20,8 @@ const DECAY: f64 = 0.75;
 /// Temperature of the draw, as published.
 const TEMPERATURE: f64 = 1.0;
 
-/// Temperature of the draw with losses on validation data. The published one of 1 leaves the draw uniform to within a
-/// percent: one update of twelve changes the loss by some hundredths.
-const VALIDATION_TEMPERATURE: f64 = 1.0 / 150.0;
-
-/// Random orders a round with validation data, each followed by its reverse.
-const ORDERS: usize = 2;
+/// Random orders a round with validation data, each followed by its reverse: steps are so short that updates hardly interact.
+const ORDERS: usize = 1;
 
 /// Clean samples of the server, on which coalitions of updates are judged.
 pub trait Validation: Debug + Send + Sync {
@@ -58,7 +55,7 @@ impl Gog {
 
     /// GoG with validation data; the seed is that of its random orders.
     pub fn with_validation(validation: Arc<dyn Validation>, seed: u64) -> Self {
-        Self { validation: Some(validation), seed, ..Self::with_temperature(VALIDATION_TEMPERATURE) }
+        Self { validation: Some(validation), seed, ..Self::default() }
     }
 
     /// φᵢ of the updates of a round in the game U(S) = loss of θ_{t−1} − loss of θ_{t−1} after the mean update of S, by
@@ -117,9 +114,14 @@ impl Strategy for Gog {
     }
 
     /// softmax(relevance / temperature), whatever the standings: there are none.
+    ///
+    /// Departs from the paper where there are validation data: its temperature of 1 leaves the draw uniform to within a
+    /// percent, since one update of twelve changes the loss by some thousandths. Here it is the deviation of the relevances.
     fn sampling_probabilities(&self, nodes: &[NodeIndex], _standings: &[f64], _temperature: f64) -> Vec<f64> {
         let relevances: Vec<f64> = nodes.iter().map(|node| self.node_score(*node).unwrap_or(0.0)).collect();
-        sampling_probabilities(&relevances, self.temperature)
+        let spread = Summary::of(&relevances).map(|over| over.std).filter(|spread| *spread > 0.0);
+        let unit = spread.filter(|_| self.validation.is_some()).unwrap_or(1.0);
+        sampling_probabilities(&relevances, self.temperature * unit)
     }
 
     fn node_score(&self, node: NodeIndex) -> Option<f64> {

@@ -161,7 +161,7 @@ pub(super) fn run(args: &PaperArgs) -> Result<Exit, FleetError> {
         return Ok(Exit::Ok);
     };
     if target == PaperTarget::Published {
-        print(&if args.trials.json { PUBLISHED_JSON.to_owned() + "\n" } else { published_list() })?;
+        print(&if args.trials.json { PUBLISHED_JSON.to_owned() } else { published_list() })?;
         return Ok(Exit::Ok);
     }
     let (datasets, left_out) = present(&args.dataset, &args.trials)?;

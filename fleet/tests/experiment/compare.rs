@@ -38,7 +38,10 @@ fn comparisons_share_trials_with_experiments_and_among_its_tables() {
     );
     let tables: Vec<_> = plans.iter().map(|plan| plan.fill(&records, TRIALS)).collect();
     let row = &tables[0].rows[1];
-    assert_eq!((row.cells.len(), row.cells[0].published, row.cells[2].published), (4, Some("0.647"), None));
+    assert_eq!(
+        (row.cells.len(), row.cells[0].published, row.cells[2].published),
+        (4, Some("0.647(0.018)"), Some("0.785(0.005)"))
+    );
     let performance = compare::plans(ComparisonTable::Performance, Dataset::Mnist, &scope);
     let setups: Vec<Setup> = performance.iter().flat_map(|plan| plan.setups(TRIALS)).collect();
     run_in(out.path(), &setups, 2, run).unwrap();

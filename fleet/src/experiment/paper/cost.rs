@@ -10,10 +10,10 @@ use crate::experiment::setup::Setup;
 /// of magnitude.
 fn seconds_a_sample(dataset: Dataset) -> f64 {
     match dataset {
-        Dataset::Mnist => 4e-3,
+        Dataset::Mnist => 1.5e-3,
         Dataset::Cifar10 => 2e-3,
-        Dataset::Pathmnist => 3e-3,
-        Dataset::Electricity | Dataset::Meters => 2e-3,
+        Dataset::Pathmnist => 1.5e-3,
+        Dataset::Electricity | Dataset::Meters => 1e-3,
         Dataset::Hft => 3e-4,
         Dataset::DayAhead | Dataset::Synthetic => 1e-4,
     }

@@ -3,6 +3,9 @@
 use evenhand_report::plot::{escaped, put};
 use serde::Serialize;
 
+/// Heads of columns that hold sentences.
+const WORDS: [&str; 4] = ["about", "caption", "data set", "what differs"];
+
 /// A table whose cells are words.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct WordTable {
@@ -37,6 +40,8 @@ impl WordTable {
             for (at, (cell, width)) in line.iter().zip(&widths).enumerate() {
                 if at == 0 {
                     put(&mut shown, format_args!("{cell:<width$}"));
+                } else if self.heads.get(at).is_some_and(|head| WORDS.contains(&head.as_str())) {
+                    put(&mut shown, format_args!("  {cell:<width$}"));
                 } else {
                     put(&mut shown, format_args!("  {cell:>width$}"));
                 }
