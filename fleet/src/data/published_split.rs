@@ -29,8 +29,10 @@ impl PublishedSplit {
             Dataset::Cifar10 => Some(split(300, 50_000, 6)),
             // The third fold of the training files without auctions.
             Dataset::Hft => Some(Self { floor: true, ..split(250, 106_444, 14) }),
-            Dataset::Electricity => Some(split(500, 55_487, 4)),
             Dataset::Pathmnist => Some(split(450, 89_996, 7)),
+            // The published 500 steps of 111 are for a table of 40 columns, of which the load is one. With it alone, nodes
+            // differ by the hours that such steps give them, not by their noise: see docs/data.md.
+            Dataset::Electricity => None,
             Dataset::Meters | Dataset::DayAhead | Dataset::Synthetic => None,
         }
     }

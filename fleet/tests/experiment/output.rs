@@ -21,7 +21,7 @@ fn means_and_standard_errors_are_over_the_trials_that_have_the_value() {
     });
     let text = table_plan(&setups).fill(&records.unwrap(), TRIALS).text();
     // Values 0.5, 0.7, 0.6: deviation 0.1, over √3. Values 0.5, 0.8: deviation 0.3/√2, over √2.
-    assert!(text.contains("0.600 ± 0.058 [0.647]"), "{text}");
+    assert!(text.contains("0.600 ± 0.058 [0.647(0.018)]"), "{text}");
     assert!(text.contains("0.650 ± 0.150 (2 of 3)"), "{text}");
 }
 

@@ -30,13 +30,13 @@ fn results_of_another_format_are_refused_with_a_remedy() {
     let out = tempfile::tempdir().unwrap();
     let wanted = setup(Variant::Paper);
     edited(out.path(), &wanted, |record| {
-        record.insert("format".into(), 7.into());
+        record.insert("format".into(), 8.into());
         record.insert("what only they know".into(), 1.into());
     });
     let error = TrialRecord::load(out.path(), &wanted).unwrap_err();
-    assert!(matches!(error, RecordError::Stored(StoredFileError::OtherFormat { found: 7, .. })), "{error}");
+    assert!(matches!(error, RecordError::Stored(StoredFileError::OtherFormat { found: 8, .. })), "{error}");
     let sentence = error.to_string();
-    assert!(sentence.contains("format 7, not 6") && sentence.contains("another --out DIR"), "{sentence}");
+    assert!(sentence.contains("format 8, not 7") && sentence.contains("another --out DIR"), "{sentence}");
     assert_eq!(ExperimentError::from(error).exit(), Exit::Usage);
     // The first ones did not say it.
     edited(out.path(), &wanted, |record| {

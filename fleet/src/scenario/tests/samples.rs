@@ -88,15 +88,22 @@ fn a_small_pool_is_gone_through_again_and_again() {
     let config = config(Corruption::None, AsPublished::Paper);
     let stream = SampleStream::new(Arc::new(values(100)), &config).unwrap();
     assert_eq!(stream.passes(), 60, "100 rounds of 60 samples");
-    let mut first: Vec<f32> = Vec::new();
-    for round in 1..=2 {
-        first.extend(stream.clean(round).batch.inputs);
+    let seen = |node: usize, rounds: std::ops::RangeInclusive<u32>| -> Vec<f32> {
+        rounds.flat_map(|round| stream.rows(node, round)).map(|row| row.features[0]).collect()
+    };
+    let sorted = |mut values: Vec<f32>| {
+        values.sort_by(f32::total_cmp);
+        values
+    };
+    let mut all = Vec::new();
+    for node in 0..10 {
+        let own = sorted(seen(node, 1..=5));
+        assert!(own.chunks(3).all(|same| same[0] == same[2]), "30 of 10 samples, each once a pass: {own:?}");
+        all.extend(own.into_iter().step_by(3));
     }
-    first.truncate(100);
-    let order = first.clone();
-    first.sort_by(f32::total_cmp);
-    assert_eq!(first, (1..=100).map(|number| number as f32).collect::<Vec<_>>(), "each sample once a pass");
-    assert_ne!(order, first, "shuffled");
+    let numbers: Vec<f32> = (1..=100).map(|number| number as f32).collect();
+    assert_eq!(sorted(all.clone()), numbers, "every sample is some node's");
+    assert_ne!(all, numbers, "shuffled");
 }
 
 #[test]
