@@ -78,7 +78,9 @@ fn block(item: &PaperItem, all: &[CellResult], corruption: Option<&str>, trials:
         lines.push(named("ahead here", ahead(|result| result.ours.as_ref().map(|ours| ours.mean))));
         lines.push(named("ahead as published", ahead(|result| Some(result.cell.value))));
     }
-    let about = corruption.map_or(String::new(), |corruption| format!(", {}", corruption.replace('-', " ")));
+    let kind = corruption.map(|corruption| corruption.replace('-', " "));
+    let about =
+        kind.filter(|kind| !item.about.contains(kind)).map_or(String::new(), |kind| format!(", {kind}"));
     WordTable {
         title: format!("{}: {}{about}", item.name(), item.about),
         heads: std::iter::once(String::new()).chain(datasets.iter().map(|set| (*set).to_owned())).collect(),
