@@ -60,8 +60,9 @@ fn a_process_that_never_answers_is_given_up() {
 
 #[test]
 fn a_program_that_is_no_environment_is_refused_with_a_sentence() {
-    let start =
-        |command: &[&str]| GymnasiumProcess::start("none", command.iter().map(|word| (*word).to_owned()).collect());
+    let start = |command: &[&str]| {
+        GymnasiumProcess::start("none", command.iter().map(|word| (*word).to_owned()).collect())
+    };
     let error = |command: &[&str]| start(command).err().unwrap().to_string();
     assert!(error(&["/nowhere/at/all"]).contains("cannot start"));
     assert!(error(&["true"]).contains("ended"));

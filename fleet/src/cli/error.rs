@@ -30,6 +30,14 @@ pub enum FleetError {
         /// The system's error.
         cause: io::Error,
     },
+    /// The state of an agent cannot be read or written.
+    #[error("{}: {cause}; choose another --state PATH", path.display())]
+    AgentState {
+        /// Its path.
+        path: PathBuf,
+        /// The cause.
+        cause: String,
+    },
     /// Standard output cannot be written.
     #[error("cannot write to stdout: {0}")]
     Output(#[source] io::Error),
@@ -85,7 +93,9 @@ impl FleetError {
     /// The exit code.
     pub fn exit(&self) -> Exit {
         match self {
-            Self::Demo(_) | Self::Report { .. } | Self::NothingLeft { .. } => Exit::Usage,
+            Self::Demo(_) | Self::AgentState { .. } | Self::Report { .. } | Self::NothingLeft { .. } => {
+                Exit::Usage
+            }
             Self::Simulation(error) => error.exit(),
             Self::Experiment(error) => error.exit(),
             Self::Calc(error) => error.exit(),

@@ -1,5 +1,6 @@
 //! The command line: flags of all commands, their output and exit codes.
 
+mod agent;
 mod bench;
 mod calc;
 mod cheat;
@@ -9,8 +10,10 @@ mod demo;
 mod error;
 mod experiment;
 mod find_rate;
+mod games;
 mod leak;
 mod paper;
+mod play;
 mod present;
 mod report_file;
 pub mod run_table;
@@ -26,6 +29,7 @@ use evenhand_program::exit::Exit;
 use serde::de::value::{Error as NameError, StrDeserializer};
 use serde::de::{DeserializeOwned, IntoDeserializer};
 
+use self::agent::AgentArgs;
 use self::bench::BenchCommand;
 use self::calc::CalcCommand;
 use self::cheat::CheatArgs;
@@ -35,7 +39,9 @@ use self::demo::DemoArgs;
 pub use self::error::FleetError;
 use self::experiment::ExperimentCommand;
 use self::leak::LeakArgs;
+use self::games::GamesArgs;
 use self::paper::PaperArgs;
+use self::play::PlayArgs;
 use self::worth::WorthArgs;
 use self::year::YearArgs;
 use crate::sim::process;
@@ -93,6 +99,15 @@ enum FleetCommand {
     /// Measure what nodes' data are worth: Shapley values by retraining on coalitions
     #[command(after_help = format!("{}\n\n{EXIT_CODES}", worth::HELP))]
     Worth(WorthArgs),
+    /// Let agents learn a game together: reinforcement learning, federated
+    #[command(after_help = format!("{}\n\n{EXIT_CODES}", games::HELP))]
+    Games(Box<GamesArgs>),
+    /// Let a lone agent learn a game, and print its learning curve
+    #[command(after_help = format!("{}\n\n{EXIT_CODES}", agent::HELP))]
+    Agent(AgentArgs),
+    /// Watch five agents learn a game together in the terminal
+    #[command(after_help = format!("{}\n\n{EXIT_CODES}", play::HELP))]
+    Play(PlayArgs),
     /// Measure
     #[command(subcommand, after_help = EXIT_CODES)]
     Bench(BenchCommand),
@@ -122,6 +137,9 @@ impl Cli {
             Some(FleetCommand::Compare(compare)) => compare::run(&compare),
             Some(FleetCommand::Paper(paper)) => paper::run(&paper),
             Some(FleetCommand::Worth(worth)) => worth::run(&worth),
+            Some(FleetCommand::Games(games)) => games::run(&games),
+            Some(FleetCommand::Agent(agent)) => agent::run(&agent),
+            Some(FleetCommand::Play(play)) => play::run(&play),
             Some(FleetCommand::Bench(bench)) => {
                 bench.run(io::stdout().lock())?;
                 Ok(Exit::Ok)

@@ -4,6 +4,7 @@ use std::io;
 
 use evenhand_program::exit::Exit;
 
+use super::games::GameRecordError;
 use super::record::RecordError;
 use super::setup_check::SettingError;
 use super::worth::WorthError;
@@ -30,6 +31,9 @@ pub enum ExperimentError {
     /// Records of trials cannot be used, or stored.
     #[error(transparent)]
     Record(#[from] RecordError),
+    /// Records of trials with agents cannot be used, or stored.
+    #[error(transparent)]
+    GameRecord(#[from] GameRecordError),
     /// The worth of nodes cannot be measured or stored.
     #[error(transparent)]
     Worth(#[from] WorthError),
@@ -49,6 +53,7 @@ impl ExperimentError {
             Self::Data(error) => error.exit(),
             Self::Simulation(error) => error.exit(),
             Self::Record(error) => error.exit(),
+            Self::GameRecord(error) => error.exit(),
             Self::Worth(error) => error.exit(),
             Self::Year(error) => error.exit(),
             Self::Threads(_) => Exit::Software,

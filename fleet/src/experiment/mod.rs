@@ -2,8 +2,9 @@
 //!
 //! A [`setup`] (with the settings of the paper in [`published_settings`]) becomes a [`trial`]; the [`runner`] runs the
 //! trials that are missing and stores a [`record`] of each; a [`table`] asks them for each [`measure`] and gets an
-//! [`estimate`]; [`summary`] is the JSON object and [`page`] the HTML report; [`paper`] has the paper's tables and figures, [`compare`] comparisons of
-//! our own. [`worth`] is what nodes' data are worth by retraining, and [`rate`] finds the useful learning rate.
+//! [`estimate`]; [`summary`] is the JSON object and [`page`] the HTML report; [`paper`] has the paper's tables and figures,
+//! [`compare`] comparisons of our own. [`worth`] is what nodes' data are worth by retraining, [`rate`] finds the useful
+//! learning rate, and [`games`] has agents that learn a game.
 
 mod charts;
 pub mod cheat;
@@ -14,6 +15,7 @@ pub mod detection;
 mod error;
 pub mod estimate;
 mod federation;
+pub mod games;
 mod labels;
 pub mod measure;
 pub mod page;

@@ -246,6 +246,11 @@ pub(super) fn initial_weights(dataset: Dataset, model: &Model, seed: u64) -> Vec
     if dataset == Dataset::DayAhead {
         return model.initial_weights();
     }
+    uniform_weights(model, seed)
+}
+
+/// Weights uniform within the bounds of each tensor of the shipped model.
+pub(super) fn uniform_weights(model: &Model, seed: u64) -> Vec<f32> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let shipped = model.initial_weights();
     let mut weights = Vec::with_capacity(shipped.len());

@@ -3,6 +3,7 @@
 //! A [`SampleStream`] is a pure function of the pool, the [`ScenarioConfig`] and its seed: every node, round and sample can
 //! be asked for at any time, in any order, from any thread, beside the clean samples.
 
+mod agent_corruption;
 mod attack;
 mod behaviour;
 mod config;
@@ -20,6 +21,7 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
+pub use agent_corruption::AgentCorruption;
 pub use attack::{Attack, Attacker};
 pub use behaviour::{NodeBehaviour, SeededBehaviour};
 pub use config::ScenarioConfig;

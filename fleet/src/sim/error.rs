@@ -2,6 +2,7 @@
 
 use std::io;
 
+use evenhand_agents::AgentError;
 use evenhand_coordinator::shell::ShellError;
 use evenhand_federation::{FailureCause, RuleError};
 use evenhand_link::{BrokerError, LinkError};
@@ -58,6 +59,9 @@ pub enum SimulationError {
     /// The model cannot be used.
     #[error(transparent)]
     Model(#[from] ModelError),
+    /// An agent cannot go on.
+    #[error(transparent)]
+    Agent(#[from] AgentError),
     /// The rules are not those of a federation.
     #[error(transparent)]
     Rules(#[from] RuleError),
@@ -73,7 +77,7 @@ impl SimulationError {
     /// The exit code of a program that ends by this error.
     pub fn exit(&self) -> Exit {
         match self {
-            Self::Broker(_) => Exit::Usage,
+            Self::Broker(_) | Self::Agent(_) => Exit::Usage,
             Self::Listen(_) => Exit::Broker,
             Self::Link(error) => error.exit(),
             Self::Coordinator(error) => error.exit(),

@@ -2,6 +2,7 @@
 //!
 //! | module | contents |
 //! |---|---|
+//! | [`agent_node`] | a node that acts in an environment |
 //! | [`demo`] | the demo: simulated households, planned from a few settings |
 //! | [`fleet`] | a fleet of households before it runs |
 //! | [`memory`] | transport within this process, in virtual time |
@@ -10,6 +11,7 @@
 //! | [`online`] | the online performance of held models, on clean samples |
 //! | [`progress`] | the progress line on stderr |
 
+pub mod agent_node;
 pub mod demo;
 mod error;
 mod figures;
