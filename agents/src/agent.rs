@@ -61,7 +61,7 @@ struct Episode {
 
 /// What came of local training: θ_old − θ_new, and the mean loss of its gradient steps.
 #[derive(Debug, Clone, PartialEq)]
-pub struct LocalTraining {
+pub struct LearningOutcome {
     /// θ_old − θ_new.
     pub update: Vec<f32>,
     /// Mean loss; 0 if there was no gradient step.
@@ -161,7 +161,7 @@ impl DqnAgent {
         weights: &[f32],
         decisions: u64,
         mut is_cancelled: impl FnMut() -> bool,
-    ) -> Result<Option<LocalTraining>, AgentError> {
+    ) -> Result<Option<LearningOutcome>, AgentError> {
         self.set_weights(weights)?;
         let (mut loss, mut steps) = (0.0, 0u32);
         for _ in 0..decisions {
@@ -174,7 +174,7 @@ impl DqnAgent {
             }
         }
         let update = weights.iter().zip(&self.weights).map(|(old, new)| old - new).collect();
-        Ok(Some(LocalTraining { update, loss: (loss / f64::from(steps.max(1))) as f32 }))
+        Ok(Some(LearningOutcome { update, loss: (loss / f64::from(steps.max(1))) as f32 }))
     }
 
     /// Decisions at random until the memory has enough for the first gradient step.

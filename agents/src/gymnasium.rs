@@ -65,7 +65,7 @@ pub enum PipeError {
 pub struct GymnasiumProcess {
     name: String,
     command: Vec<String>,
-    running: Option<Running>,
+    running: Option<PipeProcess>,
     shape: FrameShape,
     actions: usize,
     notice: Option<String>,
@@ -73,7 +73,7 @@ pub struct GymnasiumProcess {
     restarts: u64,
 }
 
-struct Running {
+struct PipeProcess {
     child: Child,
     requests: ChildStdin,
     answers: ChildStdout,
@@ -191,7 +191,7 @@ impl Environment for GymnasiumProcess {
     }
 }
 
-fn start(name: &str, command: &[String]) -> Result<(Running, FrameShape, usize), PipeError> {
+fn start(name: &str, command: &[String]) -> Result<(PipeProcess, FrameShape, usize), PipeError> {
     let name = || name.to_owned();
     let fail = |cause| PipeError::Start { name: name(), cause };
     let (program, arguments) = command.split_first().ok_or_else(|| fail(io::ErrorKind::NotFound.into()))?;
@@ -204,7 +204,7 @@ fn start(name: &str, command: &[String]) -> Result<(Running, FrameShape, usize),
     let (Some(requests), Some(answers)) = (child.stdin.take(), child.stdout.take()) else {
         return Err(fail(io::ErrorKind::BrokenPipe.into()));
     };
-    let mut running = Running { child, requests, answers };
+    let mut running = PipeProcess { child, requests, answers };
     let header = read_header(&mut running.answers);
     let (shape, actions) = match header {
         Ok(Ok(header)) => header,

@@ -42,7 +42,7 @@ mod settings;
 mod state_stack;
 
 pub use action_values::{ActionValues, NetworkError};
-pub use agent::{AgentError, DqnAgent, LocalTraining};
+pub use agent::{AgentError, DqnAgent, LearningOutcome};
 pub use corruption::ObservationNoise;
 pub use environment::{Environment, EnvironmentError, EnvironmentStep, EpisodeEnd, FrameShape};
 pub use exploration::ExplorationSchedule;
