@@ -79,6 +79,8 @@ impl DqnAgent {
         seed: u64,
     ) -> Result<Self, AgentError> {
         let shape = environment.frame_shape();
+        // A memory that is smaller than that would never be full enough.
+        let settings = DqnSettings { replay_start: settings.replay_start.min(settings.memory), ..settings };
         Ok(Self {
             values: ActionValues::new(model, weights, shape, environment.actions())?,
             settings,
@@ -179,7 +181,7 @@ impl DqnAgent {
 
     /// Decisions at random until the memory has enough for the first gradient step.
     pub fn fill_memory(&mut self) -> Result<(), AgentError> {
-        while self.memory.len() < self.settings.replay_start.min(self.settings.memory) {
+        while self.memory.len() < self.settings.replay_start {
             self.act(1.0)?;
         }
         Ok(())

@@ -111,6 +111,15 @@ fn the_update_is_the_way_from_the_given_weights() {
 }
 
 #[test]
+fn a_memory_smaller_than_the_start_is_learned_from_all_the_same() {
+    let mut agent = agent(DqnSettings { memory: 60, replay_start: 5_000, ..settings() }, signals());
+    for _ in 0..70 {
+        agent.live().unwrap();
+    }
+    assert!(agent.gradient_steps() > 0);
+}
+
+#[test]
 fn memory_steps_and_exploration_survive_a_restart() {
     let mut before = agent(settings(), signals());
     for _ in 0..430 {

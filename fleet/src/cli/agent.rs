@@ -28,8 +28,9 @@ goes on from there.";
 
 /// Lines of the learning curve.
 const LINES: u64 = 20;
-/// Episodes of random play that it is compared with.
+/// Episodes of random play that it is compared with: on the grid, and of Atari, where one takes seconds.
 const RANDOM_EPISODES: u32 = 100;
+const RANDOM_EPISODES_OF_ATARI: u32 = 5;
 
 /// Flags of `evenhand-fleet agent`
 #[derive(Debug, Clone, clap::Args)]
@@ -94,9 +95,13 @@ pub(super) fn run(args: &AgentArgs) -> Result<Exit, FleetError> {
     let model = source.model()?;
     let weights = model.initial_weights();
     let settings = args.settings(source.settings());
+    let random_episodes = match args.engine {
+        GameEngine::Grid => RANDOM_EPISODES,
+        GameEngine::Atari => RANDOM_EPISODES_OF_ATARI,
+    };
     let random = Player::new(environment(args.seed)?, &model, settings.episode_decisions_max)
         .map_err(|error| failed(error.into()))?
-        .mean_score(&weights, RANDOM_EPISODES, 1.0, args.seed)
+        .mean_score(&weights, random_episodes, 1.0, args.seed)
         .map_err(failed)?;
     let noise = ObservationNoise::default();
     let mut agent = DqnAgent::new(settings, environment(args.seed)?, noise, &model, &weights, args.seed)
@@ -108,7 +113,7 @@ pub(super) fn run(args: &AgentArgs) -> Result<Exit, FleetError> {
     runtime.spawn(signal::watch(interrupt.clone()));
     let (begun, first) = (Instant::now(), agent.decisions());
     say(&format!(
-        "random play scores {random:.2} (mean of {RANDOM_EPISODES} episodes); {} from frame {first} on",
+        "random play scores {random:.2} (mean of {random_episodes} episodes); {} from frame {first} on",
         args.game.name()
     ))?;
     while agent.decisions() < args.frames && !interrupt.is_raised() {

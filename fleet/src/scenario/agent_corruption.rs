@@ -78,7 +78,7 @@ impl AgentCorruption {
             Self::Memory => {
                 let all = base.memory as f64 * agents as f64;
                 let memory = (value * all).round().max(1.0) as usize;
-                DqnSettings { memory, replay_start: base.replay_start.min(memory), ..base }
+                DqnSettings { memory, ..base }
             }
             Self::Exploration => DqnSettings { exploration: ExplorationSchedule::constant(value), ..base },
         }

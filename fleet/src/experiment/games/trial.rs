@@ -176,7 +176,8 @@ impl<'a> GameEvaluator<'a> {
     fn finish(mut self) -> Result<GameRecord, SimulationError> {
         let setup = self.setup;
         let values = setup.values();
-        let from = self.drawn_from.unwrap_or(u32::MAX);
+        // Where nobody was drawn, all rounds are alike.
+        let from = self.drawn_from.unwrap_or(1);
         let exploiting = || self.rounds.iter().filter(|round| round.round >= from);
         let count = exploiting().count();
         let mean = |of: &dyn Fn(&GameRound) -> f64| exploiting().map(of).sum::<f64>() / count.max(1) as f64;
@@ -185,11 +186,10 @@ impl<'a> GameEvaluator<'a> {
             (0..setup.nodes).map(|node| mean(&|round| f64::from(round.staleness[node]))).collect();
         let last = self.rounds.last().cloned();
         let standings = last.map_or_else(Vec::new, |round| round.standings);
-        let rho = |figures: &[f64]| {
-            if count == 0 { None } else { measures::pearson(figures, &values) }.filter(|rho| rho.is_finite())
-        };
+        let rho = |figures: &[f64]| measures::pearson(figures, &values).filter(|rho| rho.is_finite());
         let has_standings = setup.variant.is_ours() || setup.variant == Variant::Gog;
-        let (rho_score, rho_staleness) = (rho(&scores), rho(&waits));
+        let drawn_rho = |figures: &[f64]| self.drawn_from.and_then(|_| rho(figures));
+        let (rho_score, rho_staleness) = (drawn_rho(&scores), drawn_rho(&waits));
         let rho_standing = rho(&standings).filter(|_| has_standings);
         let drawn = (0..setup.nodes)
             .map(|node| self.rounds.iter().filter(|round| round.drawn.contains(&node)).count() as u32)
