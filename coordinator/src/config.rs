@@ -6,6 +6,7 @@
 mod broker;
 mod dashboard;
 mod error;
+mod joining;
 mod model;
 mod state;
 
@@ -20,6 +21,7 @@ use evenhand_protocol::identity::NodeId;
 use serde::{Deserialize, Serialize};
 
 use crate::dashboard::DashboardOptions;
+use crate::joining::JoinPolicy;
 use evenhand_federation::{
     AdmissionConfig, ContinuousConfig, ExploitingConfig, ExploringConfig, FederationConfig, GeneralConfig,
     InitialModel, RuleError, Rules, TrainingConfig,
@@ -28,6 +30,7 @@ use evenhand_federation::{
 pub use self::broker::{AccessConfig, BrokerChoice, BrokerConfig};
 pub use self::dashboard::DashboardConfig;
 pub use self::error::CoordinatorConfigError;
+pub use self::joining::{JoinChoice, JoiningConfig};
 pub use self::model::ModelConfig;
 pub use self::state::StateConfig;
 
@@ -67,6 +70,7 @@ sections! {
     exploring: ExploringConfig = ExploringConfig::SOURCE,
     exploiting: ExploitingConfig = ExploitingConfig::SOURCE,
     admission: AdmissionConfig = AdmissionConfig::SOURCE,
+    joining: JoiningConfig = JoiningConfig::SOURCE,
     broker: BrokerConfig = BrokerConfig::SOURCE,
     dashboard: DashboardConfig = DashboardConfig::SOURCE,
     state: StateConfig = StateConfig::SOURCE,
@@ -119,6 +123,11 @@ impl CoordinatorConfig {
     /// The broker to use.
     pub fn broker(&self) -> Result<BrokerChoice, CoordinatorConfigError> {
         self.broker.choice(&self.federation.name)
+    }
+
+    /// Who may join.
+    pub fn join_policy(&self) -> JoinPolicy {
+        self.joining.policy(self.broker.is_local())
     }
 
     /// Sentences about what works and is not safe, or not for long: secrets that others can read, guess or listen to,

@@ -5,6 +5,7 @@
 //! | [`shell`] | the run loop: link, timers and persistence around the state machine |
 //! | [`store`] | the federation on disk: state, round log, audit |
 //! | [`control`] | the operator's control socket |
+//! | [`joining`] | names, keys, invitations |
 //! | [`view`] | what is shown of a federation: a pure read model |
 //! | [`dashboard`] | the view over HTTP: page, JSON, metrics |
 //! | [`config`] | the configuration file |
@@ -13,6 +14,7 @@
 pub mod config;
 pub mod control;
 pub mod dashboard;
+pub mod joining;
 pub mod open_files;
 pub mod shell;
 pub mod store;

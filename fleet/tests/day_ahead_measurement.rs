@@ -5,7 +5,7 @@ use evenhand_fairness::measures::pearson;
 use evenhand_fairness::reference::{ReferenceAnswer, ReferenceMeasurement};
 use evenhand_models::{Batch, LoadOptions, Loss, Model, Trainer, shipped};
 use evenhand_node::source::household::{Household, HouseholdConfig};
-use evenhand_node::window::{DayAheadWindow, SeriesConfig};
+use evenhand_node::window::{DayAheadWindow, ReadingsFloor, SeriesConfig};
 use evenhand_protocol::reference::reference_weights;
 
 const HOMES: u64 = 12;
@@ -51,7 +51,7 @@ fn noise_costs_standing() {
     let mean = |rho: &dyn Fn(u64) -> f64| (1..=3).map(rho).sum::<f64>() / 3.0;
     let measured = mean(&|seed| {
         rho(seed, Loss::Mse, |window| {
-            let taken = window.unmeasured(512)?;
+            let taken = window.unmeasured(512, ReadingsFloor::NONE)?;
             window.mark_measured(taken.upto);
             Some(taken.batch)
         })

@@ -108,13 +108,18 @@ impl Broker {
 
     /// True if somebody on the way to another machine can read the password.
     pub fn sends_password_in_clear(&self) -> bool {
+        let has_password = self.credentials.as_ref().is_some_and(|(_, password)| !password.is_empty());
+        has_password && !self.encrypted && !self.is_local()
+    }
+
+    /// True if it runs on this machine.
+    pub fn is_local(&self) -> bool {
         let local = |host: &str| {
             let bare = host.trim_start_matches('[').trim_end_matches(']');
             host == "localhost"
                 || bare.parse().is_ok_and(|address: IpAddr| address.to_canonical().is_loopback())
         };
-        let has_password = self.credentials.as_ref().is_some_and(|(_, password)| !password.is_empty());
-        has_password && !self.encrypted && self.addresses.iter().any(|(host, _)| !local(host))
+        self.addresses.iter().all(|(host, _)| local(host))
     }
 
     pub(crate) fn credentials(&self) -> Option<&(String, String)> {

@@ -11,7 +11,7 @@ const SHORT_LIVED_MIN: u32 = 3;
 
 /// Who connects to whom.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Peer {
+pub(crate) struct BrokerPeer {
     address: String,
     encrypted: bool,
     client_id: String,
@@ -26,7 +26,7 @@ pub(crate) struct Attempt {
     pub(crate) short_lived: u32,
 }
 
-impl Peer {
+impl BrokerPeer {
     pub(crate) fn of(options: &MqttOptions) -> Self {
         let (host, port) = options.broker_address();
         Self {
@@ -171,8 +171,8 @@ mod tests {
 
     use super::*;
 
-    fn peer(encrypted: bool) -> Peer {
-        Peer { address: "broker.example:8883".into(), encrypted, client_id: "evenhand-town-m1".into() }
+    fn peer(encrypted: bool) -> BrokerPeer {
+        BrokerPeer { address: "broker.example:8883".into(), encrypted, client_id: "evenhand-town-m1".into() }
     }
 
     fn said(error: rustls::Error) -> String {

@@ -14,6 +14,7 @@ use evenhand_protocol::chunk::{Assembler, ChunkError, SentTransfers};
 use evenhand_protocol::envelope;
 use evenhand_protocol::limits::MessageLimits;
 use evenhand_protocol::message::{Answer, Message, MissingChunks, Order};
+use evenhand_seal::{SEALED_BYTES, SealedMessage};
 use rumqttc::{
     AsyncClient, ConnectionError, Event, EventLoop, Packet, Publish, QoS, Request, SubAck, Subscribe,
     SubscribeFilter, SubscribeReasonCode,
@@ -23,11 +24,13 @@ use tokio::sync::{Mutex as AsyncMutex, Semaphore};
 use tokio::time;
 
 use crate::backoff::{self, Backoff};
-use crate::cause::{Attempt, Peer};
+use crate::cause::{Attempt, BrokerPeer};
 use crate::endpoints::{Endpoints, PACKET_OVERHEAD_BYTES};
 use crate::events::{Events, LinkEvent, MessageError};
 use crate::options::LinkOptions;
 use crate::publisher::Publisher;
+use crate::sealing::{OpenedBytes, SealEvent, Sealing};
+use crate::sealing_tasks::{publish_replies, publish_when_due};
 use crate::state::{InboundBacklog, LinkState, RESENDS_MAX, Reassembly, WINDOW, locked};
 use crate::{LinkError, resend};
 
@@ -39,20 +42,26 @@ const NETWORK_TIMEOUT: Duration = Duration::from_secs(30);
 
 pub(crate) fn start(options: LinkOptions) -> Result<(Publisher, Events), LinkError> {
     let endpoints = Endpoints::new(&options)?;
-    let (client, mut event_loop) = AsyncClient::new(endpoints.current(), REQUESTS_MAX);
+    let will = options.sealing.as_ref().and_then(|sealing| sealing.will());
+    let (client, mut event_loop) = AsyncClient::new(endpoints.current(will.as_ref())?, REQUESTS_MAX);
     event_loop.network_options.set_tcp_nodelay(true);
     event_loop.network_options.set_connection_timeout(NETWORK_TIMEOUT.as_secs());
     let resend_after_ms = options.resend_after.as_millis() as u64;
+    let mut wire_limits = options.limits;
+    if options.sealing.is_some() {
+        wire_limits.message_bytes_max = wire_limits.message_bytes_max.saturating_add(SEALED_BYTES);
+    }
     let state = Arc::new(LinkState {
         client,
         payload_bytes_max: options.payload_bytes_max,
+        sealing: options.sealing,
         window: Semaphore::new(WINDOW as usize),
         publishing: AsyncMutex::default(),
         resends: Arc::new(Semaphore::new(RESENDS_MAX)),
         sent: Mutex::new(SentTransfers::new(options.resend_bytes_max)),
         resend_budget: Mutex::default(),
         reassembly: Mutex::new(Reassembly {
-            assembler: Assembler::new(options.limits, resend_after_ms),
+            assembler: Assembler::new(wire_limits, resend_after_ms),
             has_task: false,
         }),
         backlog: InboundBacklog::new(options.inbound_bytes_max),
@@ -63,11 +72,13 @@ pub(crate) fn start(options: LinkOptions) -> Result<(Publisher, Events), LinkErr
         driver: OnceLock::new(),
     });
     let (sender, queue) = mpsc::unbounded_channel();
+    let (replies, sealed_replies) = mpsc::unbounded_channel();
     let driver = Driver {
         event_loop,
         endpoints,
         publisher: Publisher { state: Arc::clone(&state) },
         events: sender,
+        replies,
         backoff: Backoff::new(&options.client_id),
         subscriptions: options.subscriptions,
         limits: options.limits,
@@ -79,6 +90,10 @@ pub(crate) fn start(options: LinkOptions) -> Result<(Publisher, Events), LinkErr
         short_lived: 0,
     };
     let publisher = driver.publisher.clone();
+    if let Some(sealing) = state.sealing.clone() {
+        tokio::spawn(publish_replies(publisher.clone(), sealed_replies));
+        tokio::spawn(publish_when_due(publisher.clone(), sealing));
+    }
     let task = tokio::spawn(driver.run()).abort_handle();
     state.driver.get_or_init(|| task);
     Ok((publisher, Events { broker: options.broker, state, queue, early: VecDeque::new() }))
@@ -89,6 +104,8 @@ struct Driver {
     endpoints: Endpoints,
     publisher: Publisher,
     events: UnboundedSender<(LinkEvent, usize)>,
+    /// Bytes of the sealing, in their order.
+    replies: UnboundedSender<SealedMessage>,
     backoff: Backoff,
     subscriptions: Vec<String>,
     limits: MessageLimits,
@@ -194,10 +211,13 @@ impl Driver {
         self.connected_at = Some(Instant::now());
         self.state().connected.store(true, Ordering::Relaxed);
         self.deliver(LinkEvent::Connected { session_present: self.session_present }, 0);
+        if let Some(sealing) = &self.state().sealing {
+            self.reply(sealing.connected(self.state().now_ms()));
+        }
     }
 
-    fn peer(&self) -> Peer {
-        Peer::of(&self.event_loop.mqtt_options)
+    fn peer(&self) -> BrokerPeer {
+        BrokerPeer::of(&self.event_loop.mqtt_options)
     }
 
     /// The sentence for an error; counts connections that break soon after they were made.
@@ -234,7 +254,16 @@ impl Driver {
         }
         self.unsent.append(&mut packets);
         // Another member of the cluster may be reachable.
-        self.event_loop.mqtt_options = self.endpoints.next();
+        self.endpoints.advance();
+        let will = self.state().sealing.as_ref().and_then(|sealing| {
+            sealing.disconnected();
+            sealing.will()
+        });
+        match self.endpoints.current(will.as_ref()) {
+            Ok(options) => self.event_loop.mqtt_options = options,
+            // The will of the start was as long.
+            Err(error) => tracing::error!(%error, "no options for the next connection"),
+        }
         self.deliver(LinkEvent::Disconnected { cause }, 0);
     }
 
@@ -272,23 +301,57 @@ impl Driver {
                     tokio::spawn(request_missing(self.publisher.clone(), self.resend_after));
                 }
             }
-            Ok(Some(message)) => match envelope::decode(&message, &self.limits) {
-                Ok(Message::Order(Order::Resend(missing)) | Message::Answer(Answer::Resend(missing))) => {
-                    self.resend(&packet.topic, missing);
-                }
-                Ok(decoded) => {
-                    let event = LinkEvent::Message { topic: packet.topic, message: decoded, retained };
-                    self.deliver(event, message.len());
-                }
-                Err(error) => self.malformed(packet.topic, retained, error.into()),
+            Ok(Some(message)) => match &state.sealing {
+                None => self.decode(packet.topic, &message, retained),
+                Some(sealing) => self.open(&**sealing, packet.topic, &message, retained),
             },
             Err(error) => self.malformed(packet.topic, retained, error.into()),
         }
     }
 
+    fn decode(&self, topic: String, message: &[u8], retained: bool) {
+        match envelope::decode(message, &self.limits) {
+            Ok(Message::Order(Order::Resend(missing)) | Message::Answer(Answer::Resend(missing))) => {
+                self.resend(&topic, missing);
+            }
+            Ok(decoded) => {
+                let event = LinkEvent::Message { topic, message: decoded, retained };
+                self.deliver(event, message.len());
+            }
+            Err(error) => {
+                let bytes = topic.len();
+                self.deliver(LinkEvent::Malformed { topic, retained, error: error.into() }, bytes);
+            }
+        }
+    }
+
+    fn reply(&self, replies: Vec<SealedMessage>) {
+        for reply in replies {
+            // The receiver ends with this task.
+            let _ended = self.replies.send(reply);
+        }
+    }
+
+    fn open(&self, sealing: &dyn Sealing, topic: String, bytes: &[u8], retained: bool) {
+        let OpenedBytes { replies, outcome } = sealing.open(&topic, bytes, self.state().now_ms());
+        self.reply(replies);
+        match outcome {
+            None => {}
+            Some(Ok(SealEvent::Message(message))) => self.decode(topic, &message, retained),
+            Some(Ok(SealEvent::Secured { learnt })) => self.deliver(LinkEvent::Secured { learnt }, 0),
+            Some(Ok(SealEvent::Rejected(rejection))) => self.deliver(LinkEvent::Rejected(rejection), 0),
+            Some(Err(error)) => self.malformed(topic, retained, error.into()),
+        }
+    }
+
+    /// Bytes that are no message, or with sealing, that nobody vouches for.
     fn malformed(&self, topic: String, retained: bool, error: MessageError) {
         let bytes = topic.len();
-        self.deliver(LinkEvent::Malformed { topic, retained, error }, bytes);
+        let event = match self.state().sealing {
+            Some(_) => LinkEvent::Refused { topic, retained, error },
+            None => LinkEvent::Malformed { topic, retained, error },
+        };
+        self.deliver(event, bytes);
     }
 
     fn deliver(&self, event: LinkEvent, bytes: usize) {

@@ -5,9 +5,10 @@ use std::time::Duration;
 use evenhand_protocol::chunk::{PAYLOAD_BYTES_MIN, Transfer};
 use evenhand_protocol::envelope;
 use evenhand_protocol::identity::Digest;
+use evenhand_seal::SealedMessage;
 use rumqttc::{LastWill, MqttOptions, QoS, TlsConfiguration, Transport};
 
-use crate::options::{LinkOptions, OutboundMessage};
+use crate::options::LinkOptions;
 use crate::{Broker, LinkError, Tls, TlsFiles};
 
 /// Packet ids in use at a time: more than the window, so that a broker may acknowledge out of order.
@@ -27,6 +28,7 @@ const PACKET_BYTES_MAX: usize = 268_435_455;
 pub(crate) struct Endpoints {
     options: Vec<MqttOptions>,
     current: usize,
+    payload_bytes_max: usize,
 }
 
 impl Endpoints {
@@ -44,16 +46,26 @@ impl Endpoints {
         });
         let all: Vec<MqttOptions> = all.collect::<Result<_, _>>()?;
         let current = usize::from(Digest::of(options.client_id.as_bytes()).0[0]) % all.len();
-        Ok(Self { options: all, current })
+        Ok(Self { options: all, current, payload_bytes_max: options.payload_bytes_max })
     }
 
-    pub(crate) fn current(&self) -> MqttOptions {
-        self.options[self.current].clone()
+    /// Options with the will of a connection, if it has one of its own.
+    pub(crate) fn current(&self, will: Option<&SealedMessage>) -> Result<MqttOptions, LinkError> {
+        let mut options = self.options[self.current].clone();
+        if let Some(will) = will {
+            options.set_last_will(last_will(
+                &will.topic,
+                will.bytes.clone(),
+                will.retain,
+                self.payload_bytes_max,
+            )?);
+        }
+        Ok(options)
     }
 
-    pub(crate) fn next(&mut self) -> MqttOptions {
+    /// Moves on to the next endpoint.
+    pub(crate) fn advance(&mut self) {
         self.current = (self.current + 1) % self.options.len();
-        self.current()
     }
 }
 
@@ -67,7 +79,8 @@ fn mqtt_options(options: &LinkOptions, endpoint: &Broker, client_id: &str) -> Re
             options.payload_bytes_max.max(PAYLOAD_BYTES_MIN).saturating_add(PACKET_OVERHEAD_BYTES),
         );
     if let Some(will) = &options.will {
-        mqtt.set_last_will(last_will(will, options.payload_bytes_max)?);
+        let bytes = envelope::encode(&will.message);
+        mqtt.set_last_will(last_will(&will.topic, bytes, will.retain, options.payload_bytes_max)?);
     }
     Ok(mqtt)
 }
@@ -95,12 +108,15 @@ pub fn rumqttc_options(
     Ok(mqtt)
 }
 
-fn last_will(will: &OutboundMessage, payload_bytes_max: usize) -> Result<LastWill, LinkError> {
-    let transfer = Transfer::new(envelope::encode(&will.message), payload_bytes_max)?;
+fn last_will(
+    topic: &str,
+    bytes: Vec<u8>,
+    retain: bool,
+    payload_bytes_max: usize,
+) -> Result<LastWill, LinkError> {
+    let transfer = Transfer::new(bytes, payload_bytes_max)?;
     match transfer.chunk(0) {
-        Some(packet) if transfer.count() == 1 => {
-            Ok(LastWill::new(&will.topic, packet, QoS::AtLeastOnce, will.retain))
-        }
-        _ => Err(LinkError::RetainedTooLong { topic: will.topic.clone(), chunks: transfer.count() }),
+        Some(packet) if transfer.count() == 1 => Ok(LastWill::new(topic, packet, QoS::AtLeastOnce, retain)),
+        _ => Err(LinkError::RetainedTooLong { topic: topic.to_owned(), chunks: transfer.count() }),
     }
 }

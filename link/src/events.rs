@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use evenhand_protocol::message::Message;
+use evenhand_seal::{PublicKey, Rejection, SealError};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time;
 
@@ -42,6 +43,22 @@ pub enum LinkEvent {
         /// The reason.
         error: MessageError,
     },
+    /// With sealing: a session with the coordinator has begun. What was said before may be lost.
+    Secured {
+        /// The coordinator's key, if it was not known: it is to be saved.
+        learnt: Option<PublicKey>,
+    },
+    /// With sealing: the coordinator does not admit this node.
+    Rejected(Rejection),
+    /// With sealing: bytes arrived that are not believed. Nothing may follow from them: anybody can send them.
+    Refused {
+        /// Their topic.
+        topic: String,
+        /// True if the broker retains them, so that they come again with every subscription.
+        retained: bool,
+        /// The reason.
+        error: MessageError,
+    },
 }
 
 /// The reason why received bytes are no message.
@@ -53,6 +70,9 @@ pub enum MessageError {
     /// The message cannot be decoded.
     #[error(transparent)]
     Envelope(#[from] evenhand_protocol::envelope::DecodeError),
+    /// The message is not believed.
+    #[error(transparent)]
+    Seal(#[from] SealError),
 }
 
 impl MessageError {

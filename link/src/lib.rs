@@ -9,6 +9,9 @@
 //! acknowledging, so that the broker stops sending; the connection stays alive meanwhile, and the link continues to
 //! send.
 //!
+//! With [`LinkOptions::sealing`] every message is sealed on its way out and opened on its way in, before anything of it is
+//! looked at; messages in clear are refused.
+//!
 //! ```no_run
 //! use std::time::Duration;
 //!
@@ -30,6 +33,7 @@
 //!         LinkEvent::Disconnected { cause } => println!("disconnected from broker: {cause}"),
 //!         LinkEvent::Message { topic, message, .. } => println!("{topic}: {message:?}"),
 //!         LinkEvent::Malformed { topic, error, .. } => println!("{topic}: {error}"),
+//!         LinkEvent::Secured { .. } | LinkEvent::Rejected(_) | LinkEvent::Refused { .. } => {}
 //!     }
 //! }
 //! # Ok(())
@@ -49,6 +53,8 @@ mod events;
 mod options;
 mod publisher;
 mod resend;
+mod sealing;
+mod sealing_tasks;
 mod state;
 #[cfg(feature = "testing")]
 pub mod testing;
@@ -62,6 +68,7 @@ pub use error::LinkError;
 pub use events::{Events, LinkEvent, MessageError};
 pub use options::{LinkOptions, OutboundMessage};
 pub use publisher::{Publisher, Traffic};
+pub use sealing::{CoordinatorSealing, NodeSealing, OpenedBytes, SealEvent, Sealing};
 pub use tls::{Tls, TlsError, TlsFiles};
 
 /// The constructor of links.

@@ -1,12 +1,13 @@
 //! Options of a link.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use evenhand_protocol::chunk;
 use evenhand_protocol::limits::MessageLimits;
 use evenhand_protocol::message::Message;
 
-use crate::{Broker, Tls};
+use crate::{Broker, Sealing, Tls};
 
 /// A message to be published.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,7 +44,9 @@ pub struct LinkOptions {
     pub client_id: String,
     /// Topic filters, subscribed to on every connection.
     pub subscriptions: Vec<String>,
-    /// The MQTT will, published by the broker if it loses the client.
+    /// Protection of the messages; without it they travel in clear.
+    pub sealing: Option<Arc<dyn Sealing>>,
+    /// The MQTT will, published by the broker if it loses the client; with sealing, that of the sealing.
     pub will: Option<OutboundMessage>,
     /// True if the broker stores the session, and messages for it, while the client is offline.
     pub persistent: bool,
@@ -70,6 +73,7 @@ impl LinkOptions {
             tls: None,
             client_id: client_id.into(),
             subscriptions: Vec::new(),
+            sealing: None,
             will: None,
             persistent: true,
             payload_bytes_max: chunk::PAYLOAD_BYTES_MAX,

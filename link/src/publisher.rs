@@ -7,6 +7,7 @@ use std::time::Duration;
 use evenhand_protocol::chunk::Transfer;
 use evenhand_protocol::envelope;
 use evenhand_protocol::message::{Message, MissingChunks};
+use evenhand_seal::SealedMessage;
 use rumqttc::QoS;
 use tokio::time::{self, Instant};
 
@@ -32,12 +33,33 @@ impl Publisher {
     /// Publishes `message` at least once, now or after the next connection.
     ///
     /// Returns when it is queued. Waits while the window of unacknowledged packets is full, so a broker
-    /// that stays offline makes the caller wait once the window is used up.
+    /// that stays offline makes the caller wait once the window is used up. With sealing, a message to somebody without a
+    /// session is dropped: who has none greets, and is told what is under way.
     pub async fn publish(&self, topic: &str, message: &Message, retain: bool) -> Result<(), LinkError> {
         if !rumqttc::valid_topic(topic) {
             return Err(LinkError::InvalidTopic(topic.to_owned()));
         }
-        let transfer = Arc::new(Transfer::new(envelope::encode(message), self.state.payload_bytes_max)?);
+        let bytes = envelope::encode(message);
+        let Some(sealing) = &self.state.sealing else {
+            return self.publish_bytes(topic, bytes, retain).await;
+        };
+        let sealed = sealing.seal(topic, &bytes, retain);
+        if sealed.is_empty() {
+            tracing::debug!(topic, "nobody to seal the message to");
+        }
+        for message in sealed {
+            self.publish_sealed(message).await?;
+        }
+        Ok(())
+    }
+
+    /// Publishes bytes that are sealed.
+    pub(crate) async fn publish_sealed(&self, sealed: SealedMessage) -> Result<(), LinkError> {
+        self.publish_bytes(&sealed.topic, sealed.bytes, sealed.retain).await
+    }
+
+    async fn publish_bytes(&self, topic: &str, bytes: Vec<u8>, retain: bool) -> Result<(), LinkError> {
+        let transfer = Arc::new(Transfer::new(bytes, self.state.payload_bytes_max)?);
         if retain && transfer.count() > 1 {
             return Err(LinkError::RetainedTooLong { topic: topic.to_owned(), chunks: transfer.count() });
         }
@@ -46,6 +68,15 @@ impl Publisher {
         locked(&self.state.resend_budget).refill(topic, transfer.count());
         for packet in transfer.chunks() {
             self.send(topic, packet, retain).await?;
+        }
+        Ok(())
+    }
+
+    /// Publishes again what the sealing says first on a connection, such as a coordinator's new key.
+    pub async fn greet(&self) -> Result<(), LinkError> {
+        let Some(sealing) = &self.state.sealing else { return Ok(()) };
+        for greeting in sealing.connected(self.state.now_ms()) {
+            self.publish_sealed(greeting).await?;
         }
         Ok(())
     }

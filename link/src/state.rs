@@ -9,6 +9,7 @@ use rumqttc::{AsyncClient, Publish, QoS};
 use tokio::sync::{Mutex as AsyncMutex, Semaphore};
 use tokio::task::AbortHandle;
 
+use crate::Sealing;
 use crate::resend::ResendBudget;
 
 /// Packets that may be on their way without the broker's acknowledgement.
@@ -21,6 +22,7 @@ pub(crate) const RESENDS_MAX: usize = 4;
 pub(crate) struct LinkState {
     pub(crate) client: AsyncClient,
     pub(crate) payload_bytes_max: usize,
+    pub(crate) sealing: Option<Arc<dyn Sealing>>,
     /// One permit a packet that may be sent; taken when it is queued, returned by its acknowledgement.
     /// At most WINDOW packets are thus ever queued, in flight or waiting for a reconnect, which is less
     /// than the in-flight limit of rumqttc: retransmission can never run out of packet ids.

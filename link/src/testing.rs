@@ -1,14 +1,17 @@
-//! A mosquitto for tests.
+//! A mosquitto for tests, and keys that follow from names.
 
 use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use evenhand_protocol::identity::{Digest, FederationId, NodeId};
+use evenhand_seal::{CoordinatorSeal, Entropy, KeyPair, NodeIdentity, NodeSeal, OpenDoor};
 use tempfile::TempDir;
 
-use crate::Broker;
+use crate::{Broker, CoordinatorSealing, NodeSealing, Sealing};
 
 /// A mosquitto on a free loopback port, with its files in a folder of its own; killed when dropped.
 ///
@@ -176,4 +179,27 @@ fn in_folder(configuration: &str, folder: &Path) -> String {
 pub fn free_port() -> u16 {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free loopback port");
     listener.local_addr().expect("a bound listener has an address").port()
+}
+
+fn keys_of(name: &str) -> KeyPair {
+    KeyPair::generate(&mut Entropy::from_seed(Digest::of(name.as_bytes()).0))
+}
+
+fn fresh_entropy() -> Entropy {
+    let nanos =
+        std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |now| now.as_nanos());
+    Entropy::from_seed(Digest::of(&nanos.to_le_bytes()).0)
+}
+
+/// The sealing of a node whose key follows from its name, and which trusts the first coordinator it sees.
+pub fn node_sealing(federation: &FederationId, node: &NodeId, session: u64) -> Arc<dyn Sealing> {
+    let identity =
+        NodeIdentity::new(federation.clone(), node.clone(), keys_of(&format!("{federation}/{node}")));
+    Arc::new(NodeSealing::new(NodeSeal::new(identity, session, fresh_entropy())))
+}
+
+/// The sealing of a coordinator whose key follows from the federation's name, and which admits everybody.
+pub fn coordinator_sealing(federation: &FederationId) -> Arc<dyn Sealing> {
+    let seal = CoordinatorSeal::new(federation.clone(), keys_of(federation.as_str()), fresh_entropy());
+    Arc::new(CoordinatorSealing::new(seal, OpenDoor))
 }

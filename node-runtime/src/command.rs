@@ -1,5 +1,6 @@
 //! The command line of `evenhand-node`.
 
+mod join;
 mod probe;
 
 use std::fmt::Display;
@@ -15,6 +16,7 @@ use evenhand_program::{log, stdout};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
+use self::join::JoinPlaces;
 use crate::config::{NodeConfig, SourceConfig};
 use crate::model_cache::ModelCache;
 use crate::shell::{self, StatusSnapshot, TrainingPool};
@@ -27,6 +29,8 @@ The node of an Evenhand federation: reads a meter, trains, forecasts.
 Usage: evenhand-node COMMAND [--config FILE]
 
 Commands:
+  join INVITATION
+                Write the configuration and the secrets of an invitation, given as a line or a file
   run           Run the node until SIGTERM or Ctrl-C
   check-config  Check the configuration
   probe         Show three readings of the source, what they become, and stop
@@ -37,6 +41,9 @@ Commands:
 
 Options:
   -c, --config FILE  The configuration [default: /etc/evenhand/node.toml]
+  --state FOLDER     The state folder that join writes to [default: that of the configuration, or /var/lib/evenhand]
+  --serial NUMBER    The serial number of the meter, for join
+  --force            Let join change a configuration that is there
   --json             Print the status as one JSON object
   --wait SECONDS     How long probe waits for readings [default: 30]
 
@@ -72,6 +79,7 @@ fn command(mut arguments: impl Iterator<Item = String>) -> Result<(), NodeComman
     let mut command = None;
     let mut path = PathBuf::from(CONFIG_PATH);
     let mut json = false;
+    let (mut state, mut serial, mut force, mut invitation) = (None, None, false, None);
     let mut wait_s = PROBE_WAIT_S;
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
@@ -79,6 +87,15 @@ fn command(mut arguments: impl Iterator<Item = String>) -> Result<(), NodeComman
                 path = arguments.next().ok_or_else(|| usage(format!("{argument} wants a file")))?.into();
             }
             "--json" => json = true,
+            "--force" => force = true,
+            "--state" => {
+                state = Some(PathBuf::from(
+                    arguments.next().ok_or_else(|| usage(format!("{argument} wants a folder")))?,
+                ));
+            }
+            "--serial" => {
+                serial = Some(arguments.next().ok_or_else(|| usage(format!("{argument} wants a number")))?);
+            }
             "--wait" => {
                 let seconds =
                     arguments.next().and_then(|text| text.parse().ok()).filter(|seconds| *seconds > 0);
@@ -89,6 +106,9 @@ fn command(mut arguments: impl Iterator<Item = String>) -> Result<(), NodeComman
             other => match other.strip_prefix("--config=") {
                 Some(file) => path = file.into(),
                 None if other.starts_with('-') => return Err(usage(format!("unknown option {other}"))),
+                None if command.as_deref() == Some("join") && invitation.is_none() => {
+                    invitation = Some(other.to_owned());
+                }
                 None if command.is_some() => {
                     return Err(usage(format!("one command at a time, not also {other}")));
                 }
@@ -97,6 +117,15 @@ fn command(mut arguments: impl Iterator<Item = String>) -> Result<(), NodeComman
         }
     }
     match command.as_deref() {
+        Some("join") => {
+            let invitation =
+                invitation.ok_or_else(|| usage("join wants an invitation: its line, or its file".into()))?;
+            let places = JoinPlaces { config: &path, state, serial, force };
+            match join::join(&invitation, places) {
+                Ok(text) => print(text),
+                Err(sentence) => Err(NodeCommandFailure(sentence, Exit::Usage)),
+            }
+        }
         Some("run") => run(&load(&path)?.with_derived_seed()),
         Some("probe") => match probe::probe(&load(&path)?, Duration::from_secs(wait_s.min(86_400))) {
             Ok(text) => print(text),

@@ -2,6 +2,7 @@
 //!
 //! | module | content | feature |
 //! |---|---|---|
+//! | [`entropy`] | secret random bytes of the system | |
 //! | [`exit`] | exit codes | |
 //! | [`stdout`] | output that survives a closed pipe | |
 //! | [`suggest`] | "did you mean" | |
@@ -26,6 +27,7 @@
 pub mod atomic;
 #[cfg(feature = "config")]
 pub mod config;
+pub mod entropy;
 pub mod exit;
 #[cfg(feature = "log")]
 pub mod log;

@@ -11,15 +11,15 @@ use crate::identity::{Digest, FederationId};
 /// Everything that is ever sent. The topic says who speaks to whom; the variant says what is said.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Message {
-    /// On `manifest`, retained.
+    /// To every node: in clear on `manifest`, sealed on `node/<id>/task`.
     Manifest(Manifest),
-    /// On `node/<id>/status`, retained, and as last will.
+    /// On `node/<id>/status`.
     Status(Status),
     /// On `node/<id>/task`.
     Order(Order),
     /// On `node/<id>/update`.
     Answer(Answer),
-    /// On `node/<id>/account`, retained.
+    /// On `node/<id>/account`.
     Account(Account),
 }
 

@@ -13,13 +13,13 @@ pub const PREFIX: &str = "evenhand/v1";
 /// The purpose of a topic under a node's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Channel {
-    /// Retained birth, and the will. Node → coordinator.
+    /// Births, deaths, and what begins a session. Node → coordinator.
     Status,
     /// Orders, among them the model for a node that was drawn. Coordinator → node.
     Task,
     /// Updates and other answers. Node → coordinator.
     Update,
-    /// Retained: the node's standing, and the reason of the last draw. Coordinator → node.
+    /// The node's standing, and the reason of the last draw. Coordinator → node.
     Account,
 }
 
@@ -37,7 +37,7 @@ impl Channel {
     }
 }
 
-/// The topic of the federation's manifest; retained.
+/// The topic of what is for all nodes: on the broker, the retained beacon of the coordinator.
 pub fn manifest(federation: &FederationId) -> String {
     format!("{PREFIX}/{federation}/manifest")
 }

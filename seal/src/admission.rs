@@ -13,6 +13,8 @@ pub struct Introduction<'a> {
     pub node: &'a NodeId,
     /// Its key.
     pub key: PublicKey,
+    /// True if it has the same key after its next start; a name can be bound to no other.
+    pub keeps_key: bool,
     /// The code of its invitation, if it has one that it did not use.
     pub code: Option<&'a OneTimeCode>,
     /// The serial number of its meter.

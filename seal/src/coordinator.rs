@@ -7,7 +7,7 @@ use evenhand_protocol::identity::{FederationId, NodeId};
 use evenhand_protocol::message::{Life, Message, Status};
 use evenhand_protocol::topic::{self, Channel};
 
-use crate::admission::{Admission, Introduction};
+use crate::admission::{Admission, Introduction, Rejection};
 use crate::entropy::Entropy;
 use crate::error::SealError;
 use crate::handshake::ReceivedHello;
@@ -18,6 +18,9 @@ use crate::wire::{self, Beacon, Incarnation, SERIAL_BYTES_MAX, SealedMessage, We
 
 /// Names without a session share the budget of so many with one.
 const STRANGERS: u32 = 64;
+
+/// Nodes with sessions at most: where joining is open, names cost nothing.
+const PEERS_MAX: usize = 50_000;
 
 /// What received bytes were.
 #[derive(Debug, PartialEq)]
@@ -89,6 +92,11 @@ impl CoordinatorSeal {
     /// Ends the sessions of a node: it is sent nothing, and nothing of it is believed, until it is admitted again.
     pub fn forget(&mut self, node: &NodeId) {
         self.peers.remove(node);
+    }
+
+    /// Greets the key before the last rotation no longer.
+    pub fn end_overlap(&mut self) {
+        self.previous_keys = None;
     }
 
     /// Nodes with a session.
@@ -189,6 +197,7 @@ impl CoordinatorSeal {
         let introduction = Introduction {
             node,
             key: received.key,
+            keeps_key: received.hello.keeps_key,
             code: received.hello.code.as_ref(),
             serial: received.hello.serial.as_deref(),
         };
@@ -201,7 +210,14 @@ impl CoordinatorSeal {
             let (answer, _) = received.answer(&Welcome::Rejected(rejection));
             return CoordinatorReceived::Told(error, SealedMessage::new(topic, answer));
         }
-        let peer = self.peers.entry(node.clone()).or_insert_with(Peer::new);
+        if self.peers.len() >= PEERS_MAX && !self.peers.contains_key(node) {
+            return CoordinatorReceived::Refused(SealError::Rejected(Rejection::Full));
+        }
+        // Another device under the name: nothing of the one before counts any more.
+        if self.peers.get(node).is_some_and(|peer| peer.key != received.key) {
+            self.peers.remove(node);
+        }
+        let peer = self.peers.entry(node.clone()).or_insert_with(|| Peer::new(received.key));
         if !peer.is_newer(stamp) {
             return CoordinatorReceived::Refused(SealError::Outdated);
         }

@@ -18,7 +18,7 @@ const RETRY_MS: u64 = 5_000;
 /// The longest wait.
 const RETRY_MS_MAX: u64 = 60_000;
 
-/// The shortest time between two hellos, whatever beacons say.
+/// The shortest time between two hellos, whatever beacons say; it doubles with every beacon that was false.
 const HELLO_EVERY_MS: u64 = 1_000;
 
 /// Who a node is, and whom it trusts.
@@ -28,6 +28,7 @@ pub struct NodeIdentity {
     node: NodeId,
     keys: KeyPair,
     coordinator: Option<PublicKey>,
+    keeps_key: bool,
     code: Option<OneTimeCode>,
     serial: Option<String>,
 }
@@ -35,12 +36,17 @@ pub struct NodeIdentity {
 impl NodeIdentity {
     /// A node that trusts the first coordinator it sees.
     pub fn new(federation: FederationId, node: NodeId, keys: KeyPair) -> Self {
-        Self { federation, node, keys, coordinator: None, code: None, serial: None }
+        Self { federation, node, keys, coordinator: None, keeps_key: true, code: None, serial: None }
     }
 
     /// The same, trusting this coordinator alone.
     pub fn knowing(self, coordinator: PublicKey) -> Self {
         Self { coordinator: Some(coordinator), ..self }
+    }
+
+    /// The same with keys that are lost at its end.
+    pub fn without_lasting_key(self) -> Self {
+        Self { keeps_key: false, ..self }
     }
 
     /// The same with the code of an invitation.
@@ -95,6 +101,7 @@ pub struct NodeSeal {
     greeted_ms: Option<u64>,
     due_ms: Option<u64>,
     wait_ms: u64,
+    hello_every_ms: u64,
 }
 
 impl NodeSeal {
@@ -115,6 +122,7 @@ impl NodeSeal {
             greeted_ms: None,
             due_ms: None,
             wait_ms: RETRY_MS,
+            hello_every_ms: HELLO_EVERY_MS,
         }
     }
 
@@ -184,6 +192,7 @@ impl NodeSeal {
         let hello = Hello {
             stamp: self.stamp,
             death: wire::death_digest(&self.death),
+            keeps_key: self.identity.keeps_key,
             code: self.identity.code.clone(),
             serial: self.identity.serial.clone(),
         };
@@ -201,7 +210,7 @@ impl NodeSeal {
             return NodeReceived::Nothing;
         }
         self.candidate = Some(beacon.key());
-        let soon_ms = self.greeted_ms.map_or(0, |greeted_ms| greeted_ms.saturating_add(HELLO_EVERY_MS));
+        let soon_ms = self.greeted_ms.map_or(0, |greeted_ms| greeted_ms.saturating_add(self.hello_every_ms));
         let greeting = match now_ms >= soon_ms {
             true => self.greet(now_ms),
             false => {
@@ -226,12 +235,18 @@ impl NodeSeal {
         };
         match (welcome, session) {
             (Welcome::Admitted { incarnation, coordinator }, Some(session)) => {
+                (self.due_ms, self.wait_ms) = (None, RETRY_MS);
+                if self.secured && self.incarnation == Some(incarnation) {
+                    // The beacon was false: the session goes on, or anybody could have it begun again and again.
+                    self.hello_every_ms = self.hello_every_ms.saturating_mul(2).min(RETRY_MS_MAX);
+                    return NodeReceived::Nothing;
+                }
+                self.hello_every_ms = HELLO_EVERY_MS;
                 let key = PublicKey::from_bytes(coordinator);
                 let learnt = (self.identity.coordinator != Some(key)).then_some(key);
                 self.identity.coordinator = Some(key);
                 self.identity.code = None;
                 (self.incarnation, self.secured) = (Some(incarnation), true);
-                (self.due_ms, self.wait_ms) = (None, RETRY_MS);
                 self.previous = self.current.replace(session);
                 NodeReceived::Secured { learnt }
             }

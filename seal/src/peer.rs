@@ -5,6 +5,7 @@ use subtle::ConstantTimeEq;
 
 use crate::error::SealError;
 use crate::hello_budget::HelloBudget;
+use crate::keys::PublicKey;
 use crate::session::Session;
 use crate::wire::{self, HelloStamp};
 
@@ -20,6 +21,7 @@ pub(crate) struct NodeConnection {
 /// The sessions of one node.
 #[derive(Debug)]
 pub(crate) struct Peer {
+    pub(crate) key: PublicKey,
     /// The newest hello; those before it were repeated by somebody else.
     newest: Option<HelloStamp>,
     /// Agreed to, and not yet used by the node.
@@ -33,9 +35,9 @@ pub(crate) struct Peer {
 }
 
 impl Peer {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(key: PublicKey) -> Self {
         let hellos = HelloBudget::shared_by(1);
-        Self { newest: None, offered: None, current: None, previous: None, retained: None, hellos }
+        Self { key, newest: None, offered: None, current: None, previous: None, retained: None, hellos }
     }
 
     /// True if a hello is newer than all before.

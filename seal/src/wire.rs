@@ -61,6 +61,8 @@ pub(crate) struct Hello {
     pub(crate) stamp: HelloStamp,
     /// Digest of what the will says.
     pub(crate) death: [u8; 32],
+    /// True if the node has the same key after its next start.
+    pub(crate) keeps_key: bool,
     pub(crate) code: Option<OneTimeCode>,
     pub(crate) serial: Option<String>,
 }

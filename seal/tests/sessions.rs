@@ -232,6 +232,32 @@ fn nodes_greet_a_coordinator_that_started_again_and_no_other() {
 }
 
 #[test]
+fn false_beacons_cost_ever_fewer_hellos_and_no_session() {
+    let mut ours = coordinator(1);
+    let (mut meter, _) = speaking(1, &mut ours);
+    let mut hellos = 0;
+    for second in 1..=600u64 {
+        let beacon =
+            CoordinatorSeal::new(federation("town"), keys(66), Entropy::from_seed([second as u8; 32]))
+                .beacon();
+        let mut said = match meter.receive(&beacon.topic, &beacon.bytes, second * 1_000) {
+            NodeReceived::Reply(hello) => Some(hello),
+            _ => None,
+        };
+        said = said.or_else(|| meter.due(second * 1_000));
+        if let Some(hello) = said {
+            hellos += 1;
+            let welcome = welcome(ours.receive(&hello.topic, &hello.bytes, second * 1_000, &mut OpenDoor));
+            let received = meter.receive(&welcome.topic, &welcome.bytes, second * 1_000);
+            assert_eq!(received, NodeReceived::Nothing, "the session goes on");
+        }
+        let update = meter.seal(&topic(Channel::Update), b"update").unwrap();
+        assert_eq!(accepted(to(&mut ours, &update)), b"update");
+    }
+    assert!((5..20).contains(&hellos), "{hellos}");
+}
+
+#[test]
 fn who_knows_no_coordinator_trusts_the_first_and_keeps_to_it() {
     let mut ours = coordinator(1);
     let identity = NodeIdentity::new(federation("town"), id("m1"), keys(1));

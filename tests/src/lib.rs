@@ -6,6 +6,7 @@ pub mod extending;
 pub mod houses;
 pub mod http;
 pub mod rabbit;
+pub mod recorder;
 pub mod synthetic;
 
 use std::path::PathBuf;

@@ -6,7 +6,6 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::{Child, Command};
-use std::time::Duration;
 
 use evenhand_federation::{Rules, TrainingConfig};
 use evenhand_fleet::sim::Interrupt;
@@ -15,10 +14,8 @@ use evenhand_fleet::sim::demo::{DemoConfig, DemoPlan};
 use evenhand_fleet::sim::fleet::{HouseholdFleet, HouseholdNode};
 use evenhand_fleet::sim::mqtt::{self, MqttRunOptions};
 use evenhand_link::testing::Mosquitto;
-use evenhand_link::{Events, Link, LinkEvent, LinkOptions};
 use evenhand_protocol::identity::{FederationId, NodeId};
-use evenhand_protocol::message::{Answer, Message, Phase, Update};
-use evenhand_protocol::topic;
+use evenhand_protocol::message::{Phase, Update};
 use evenhand_tests::houses::Houses;
 use tempfile::TempDir;
 
@@ -55,26 +52,6 @@ fn the_binaries_are_small() {
         let bytes = std::fs::metadata(binary(target)).unwrap().len();
         assert!(bytes <= BYTES_MAX, "{target}: {bytes} bytes");
     }
-}
-
-/// Every update that passes the broker until the federation is finished, by round and node.
-async fn overheard(mut events: Events, federation: FederationId) -> BTreeMap<(u32, NodeId), Update> {
-    let mut received = BTreeMap::new();
-    while let Some(event) = events.next().await {
-        match event {
-            LinkEvent::Message { topic, message: Message::Answer(Answer::Update(update)), .. } => {
-                let (node, _) = topic::parse_node(&federation, &topic).unwrap();
-                received.insert((update.round, node), update);
-            }
-            LinkEvent::Message { message: Message::Manifest(manifest), .. }
-                if manifest.phase == Phase::Finished =>
-            {
-                break;
-            }
-            _ => {}
-        }
-    }
-    received
 }
 
 /// Starts `house` on a platform; its configuration is kept in `folder`.
@@ -116,12 +93,6 @@ fn the_binaries_tell_their_version_and_check_their_configuration() {
 async fn arm_nodes_explore_and_exploit_beside_native_ones_and_compute_what_they_compute() {
     let broker = Mosquitto::start();
     let federation = FederationId::new("arm").unwrap();
-    let mut options = LinkOptions::new(broker.broker(), "eavesdropper");
-    options.subscriptions = vec!["evenhand/#".into()];
-    let (_publisher, mut events) = Link::connect(options).unwrap();
-    events.first_connection(Duration::from_secs(30)).await.unwrap();
-    let listener = tokio::spawn(overheard(events, federation.clone()));
-
     let args = DemoConfig {
         policy: evenhand_federation::Policy::Paper,
         nodes: 5,
@@ -152,10 +123,15 @@ async fn arm_nodes_explore_and_exploit_beside_native_ones_and_compute_what_they_
         .collect();
 
     let mut phases = BTreeMap::new();
+    let mut received: BTreeMap<(u32, NodeId), Update> = BTreeMap::new();
     let mut drawn: BTreeMap<NodeId, u32> = BTreeMap::new();
     let mut on_round = |closed: &evenhand_federation::RoundEvidence, _: f64| {
         let record = &closed.round;
         phases.insert(record.round, record.phase);
+        for (node, update) in &closed.updates {
+            let node = record.nodes[node.get()].node.clone();
+            received.insert((record.round, node), update.to_message(record.round));
+        }
         if record.phase == Phase::Exploiting {
             for row in record.asked() {
                 *drawn.entry(row.node.clone()).or_default() += 1;
@@ -165,7 +141,6 @@ async fn arm_nodes_explore_and_exploit_beside_native_ones_and_compute_what_they_
     };
     let options = MqttRunOptions { broker: Some(broker.url()), processes: false };
     let ran = mqtt::run(&fleet, &options, &Interrupt::default(), &mut on_round).await.unwrap();
-    let received = listener.await.unwrap();
 
     assert_eq!(ran.ended, RunEnd::Complete);
     assert!(phases.values().any(|phase| *phase == Phase::Exploiting), "{phases:?}");

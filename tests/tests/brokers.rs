@@ -65,19 +65,13 @@ async fn connected(options: LinkOptions) -> (Publisher, Events) {
     (publisher, events)
 }
 
-/// Topics on which something was received until the federation said that it is finished.
+/// Topics on which something was received until the link was closed.
 async fn received(mut events: Events) -> Vec<String> {
     let mut topics = Vec::new();
     while let Some(event) = events.next().await {
         match event {
-            LinkEvent::Message { topic, message, .. } => {
-                topics.push(topic);
-                if matches!(&message, Message::Manifest(manifest) if manifest.phase == Phase::Finished) {
-                    break;
-                }
-            }
-            LinkEvent::Malformed { topic, .. } => topics.push(topic),
-            LinkEvent::Connected { .. } | LinkEvent::Disconnected { .. } => {}
+            LinkEvent::Message { topic, .. } | LinkEvent::Malformed { topic, .. } => topics.push(topic),
+            _ => {}
         }
     }
     topics
@@ -110,7 +104,7 @@ fn run(command: &mut Command) {
 /// The user name of somebody who has valid papers, and takes no part.
 const INTRUDER: &str = "evil";
 
-/// A run with an intruder who goes by the coordinator's client id: it receives the manifest, and changes nothing.
+/// A run with an intruder who goes by the coordinator's client id: it receives the beacon, and changes nothing.
 async fn run_with_an_intruder(
     fleet: &HouseholdFleet,
     connection: ConnectionOptions,
@@ -125,7 +119,8 @@ async fn run_with_an_intruder(
     forge(&publisher, fleet, 0).await;
     let nodes = Houses::start(configs);
     all_rounds_are_whole(connection, fleet, nodes).await;
-    // It was there: it received the manifest. And nothing else.
+    publisher.close(CONNECT_TIMEOUT).await.unwrap();
+    // It was there: it received the beacon. And nothing else.
     let topics = listening.await.unwrap();
     let overheard: Vec<&String> = topics.iter().filter(|topic| **topic != topic::manifest(name)).collect();
     assert!(overheard.is_empty() && !topics.is_empty(), "{overheard:?}");

@@ -131,7 +131,7 @@ fn said(output: &Output) -> String {
 }
 
 #[test]
-fn beyond_this_machine_a_node_joins_by_its_password_and_not_without() {
+fn beyond_this_machine_a_node_joins_by_its_invitation_and_not_without_its_password() {
     let mut site = Site::new();
     let port = free_port();
     let (ours, theirs) = defaults(port);
@@ -148,6 +148,7 @@ fn beyond_this_machine_a_node_joins_by_its_password_and_not_without() {
     let secret = Command::new("openssl").args(["rand", "-hex", "32"]).output().unwrap();
     let secret = site.write("broker.secret", &said(&secret));
     let ours = with(&ours, "## secret_file = \"broker.secret\"", &format!("secret_file = {secret:?}"));
+    let ours = with(&ours, "# address = \"\"", &format!("address = \"mqtt://127.0.0.1:{port}\""));
     site.coordinate(&ours);
 
     // Without its password, or with another's, a node is refused.
@@ -173,8 +174,35 @@ fn beyond_this_machine_a_node_joins_by_its_password_and_not_without() {
     }
     assert_eq!(site.status().unwrap()["nodes"].as_array().unwrap().len(), 0);
 
+    // With its password alone it reaches the broker, and is not admitted.
     fs::write(&file, password("meter-1")).unwrap();
-    let config = site.write("node.toml", &with_password);
+    let uninvited = site.write("uninvited.toml", &with_password);
+    site.start(node(), "uninvited", &uninvited);
+    while !site.log("uninvited").contains("it was not invited; ask the operator for an invitation") {
+        thread::sleep(Duration::from_millis(50));
+    }
+    let mut uninvited = site.running.pop().unwrap();
+    let _ended = uninvited.kill().and_then(|()| uninvited.wait());
+    assert_eq!(site.status().unwrap()["nodes"].as_array().unwrap().len(), 0);
+
+    // An invitation holds both.
+    let mut invite = coordinator();
+    invite
+        .args(["invite", "--config"])
+        .arg(&config)
+        .args(["--name", "meter-1"])
+        .current_dir(site.folder.path());
+    let invited = invite.output().unwrap();
+    assert!(invited.status.success(), "{}", said(&invited));
+    let config = site.path("node.toml");
+    let joined = node()
+        .args(["join", String::from_utf8(invited.stdout).unwrap().trim(), "--config"])
+        .arg(&config)
+        .arg("--state")
+        .arg(site.path("node-state"))
+        .output()
+        .unwrap();
+    assert!(joined.status.success(), "{}", said(&joined));
     site.start(node(), "meter-1", &config);
     site.takes_part("meter-1");
 }

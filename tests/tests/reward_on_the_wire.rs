@@ -1,91 +1,119 @@
-//! The latest model is the reward: seen from the whole broker, it travels to drawn nodes and to nobody else.
+//! Seen from the whole broker, no model, update or reference gradient of a run occurs in clear, and the latest model, which
+//! is the reward, travels to drawn nodes and to nobody else.
 #![allow(clippy::unwrap_used)]
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
+use std::collections::{BTreeMap, HashSet};
 
 use evenhand_federation::RoundEvidence;
 use evenhand_fleet::sim::Interrupt;
 use evenhand_fleet::sim::demo::{DemoConfig, DemoPlan};
 use evenhand_fleet::sim::mqtt::{self, MqttRunOptions};
 use evenhand_link::testing::Mosquitto;
-use evenhand_link::{Events, Link, LinkEvent, LinkOptions};
-use evenhand_protocol::identity::{Digest, FederationId, NodeId};
-use evenhand_protocol::message::{Message, Order, Phase};
+use evenhand_protocol::envelope;
+use evenhand_protocol::identity::{FederationId, NodeId};
+use evenhand_protocol::message::{Answer, Message, Update};
 use evenhand_protocol::topic::{self, Channel};
+use evenhand_tests::recorder::{RecordedPacket, Recorder};
 
-/// What one round was, from inside the coordinator.
-struct Round {
-    drawn: BTreeSet<NodeId>,
-    weights: Digest,
-    draws: bool,
+/// Bytes that are compared at a time: four values in f32, eight in bf16.
+const PIECE: usize = 16;
+
+/// Every piece of some bytes.
+fn pieces(bytes: &[u8]) -> impl Iterator<Item = [u8; PIECE]> {
+    bytes.windows(PIECE).map(|window| window.try_into().unwrap())
 }
 
-/// Everything that passed the broker until the federation said that it is finished.
-async fn overheard(mut events: Events) -> Vec<(String, Message)> {
-    let mut received = Vec::new();
-    while let Some(event) = events.next().await {
-        let LinkEvent::Message { topic, message, .. } = event else { continue };
-        let over = matches!(&message, Message::Manifest(manifest) if manifest.phase == Phase::Finished);
-        received.push((topic, message));
-        if over {
-            break;
+/// Pieces from all over the encoding of a vector; pieces of few values say nothing.
+fn telling_pieces(encoded: &[u8]) -> Vec<[u8; PIECE]> {
+    let telling = |piece: &[u8]| piece.iter().collect::<HashSet<_>>().len() >= PIECE / 2;
+    encoded
+        .chunks_exact(PIECE)
+        .filter(|piece| telling(piece))
+        .map(|piece| piece.try_into().unwrap())
+        .collect()
+}
+
+fn bf16(values: &[f32]) -> Vec<u8> {
+    let nearest_even = |bits: u32| ((bits + 0x7fff + (bits >> 16 & 1)) >> 16) as u16;
+    values.iter().flat_map(|value| nearest_even(value.to_bits()).to_le_bytes()).collect()
+}
+
+fn f32s(values: &[f32]) -> Vec<u8> {
+    values.iter().flat_map(|value| value.to_le_bytes()).collect()
+}
+
+fn search(all: &HashSet<[u8; PIECE]>, vectors: &[Vec<u8>]) -> (usize, usize) {
+    let wanted: Vec<[u8; PIECE]> = vectors.iter().flat_map(|vector| telling_pieces(vector)).collect();
+    (wanted.iter().filter(|piece| all.contains(*piece)).count(), wanted.len())
+}
+
+/// Messages by topic and length, put together again from their chunks.
+fn message_lengths(packets: &[RecordedPacket]) -> Vec<(String, usize)> {
+    use evenhand_protocol::chunk::Assembler;
+    use evenhand_protocol::limits::MessageLimits;
+    let mut assembler = Assembler::new(MessageLimits::default(), 1_000);
+    let mut messages = Vec::new();
+    for packet in packets {
+        if let Ok(Some(message)) = assembler.accept(&packet.topic, &packet.payload, 0) {
+            messages.push((packet.topic.clone(), message.len()));
         }
     }
-    received
+    messages
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_drawn_nodes_are_sent_the_latest_model() {
+async fn nothing_is_readable_and_only_drawn_nodes_are_sent_the_latest_model() {
     let broker = Mosquitto::start();
-    let mut options = LinkOptions::new(broker.broker(), "eavesdropper");
-    options.subscriptions = vec!["evenhand/#".into()];
-    let (_publisher, mut events) = Link::connect(options).unwrap();
-    events.first_connection(Duration::from_secs(30)).await.unwrap();
-    let listener = tokio::spawn(overheard(events));
-
+    let recorder = Recorder::start(&broker.broker()).await;
     let federation = FederationId::new("overheard").unwrap();
     let args = DemoConfig { nodes: 6, rounds: 30, window: Some(6), ..Default::default() };
     let (fleet, _) = DemoPlan::new(&args).unwrap().fleet(federation.clone()).unwrap();
-    let mut rounds: BTreeMap<u32, Round> = BTreeMap::new();
+    let mut vectors: Vec<Vec<f32>> = vec![fleet.initial_model.weights.to_vec()];
+    let mut updates: Vec<Update> = Vec::new();
+    let mut drawn: BTreeMap<NodeId, usize> = BTreeMap::new();
+    let mut some_waited = false;
     let mut on_round = |closed: &RoundEvidence, _: f64| {
-        let record = &closed.round;
-        let round = Round {
-            drawn: record.asked().map(|row| row.node.clone()).collect(),
-            weights: record.weights_before,
-            draws: record.phase == Phase::Running,
-        };
-        rounds.insert(record.round, round);
+        vectors.push(closed.weights.values().to_vec());
+        for (_, update) in &closed.updates {
+            vectors.push(update.vector().to_vec());
+            updates.push(update.to_message(closed.round.round));
+        }
+        let asked: Vec<NodeId> = closed.round.asked().map(|row| row.node.clone()).collect();
+        some_waited |= asked.len() < 6;
+        asked.into_iter().for_each(|node| *drawn.entry(node).or_default() += 1);
         Ok(())
     };
     let options = MqttRunOptions { broker: Some(broker.url()), processes: false };
     mqtt::run(&fleet, &options, &Interrupt::default(), &mut on_round).await.unwrap();
-    let received = listener.await.unwrap();
+    let packets = recorder.stop();
 
-    let mut rewarded: BTreeMap<u32, BTreeSet<NodeId>> = BTreeMap::new();
-    for (topic, message) in &received {
-        let Message::Order(order) = message else { continue };
-        let (node, channel) = topic::parse_node(&federation, topic).unwrap();
-        assert_eq!(channel, Channel::Task, "orders travel on task topics only");
-        match order {
-            Order::Train(train) => {
-                let round = &rounds[&train.round];
-                assert!(round.drawn.contains(&node), "{node} was not drawn in round {}", train.round);
-                assert_eq!(train.weights_digest, round.weights);
-                if let Some(weights) = &train.weights {
-                    assert_eq!(Digest::of_weights(weights), round.weights);
-                    rewarded.entry(train.round).or_default().insert(node);
-                }
-            }
-            Order::Graph { onnx, .. } => {
-                assert_eq!(onnx[..], fleet.initial_model.onnx[..], "initial weights only")
-            }
-            Order::Measure(_) | Order::Resend(_) | Order::Refused { .. } => {}
+    assert!(updates.len() > 30 && vectors.len() > 60, "{} updates", updates.len());
+    let sealed: HashSet<[u8; PIECE]> = packets.iter().flat_map(|packet| pieces(&packet.payload)).collect();
+    let encodings: Vec<Vec<u8>> = vectors.iter().flat_map(|values| [f32s(values), bf16(values)]).collect();
+    let (found, wanted) = search(&sealed, &encodings);
+    assert!(wanted > 10_000, "{wanted}");
+    assert_eq!(found, 0, "of {wanted} pieces");
+    // In clear, the search would have found them.
+    let clear: HashSet<[u8; PIECE]> = updates
+        .iter()
+        .flat_map(|update| envelope::encode(&Message::Answer(Answer::Update(update.clone()))))
+        .collect::<Vec<u8>>()
+        .windows(PIECE)
+        .map(|window| window.try_into().unwrap())
+        .collect();
+    let sent: Vec<Vec<u8>> = vectors.iter().map(|values| f32s(values)).collect();
+    let (found, wanted) = search(&clear, &sent);
+    assert!(found * 3 > wanted, "{found} of {wanted}: updates are most of the vectors");
+
+    // A message as long as the model: the graph is longer, everything else shorter.
+    let model = 4 * fleet.initial_model.weights.len();
+    let mut rewarded: BTreeMap<NodeId, usize> = BTreeMap::new();
+    for (topic, length) in message_lengths(&packets) {
+        let Some((node, channel)) = topic::parse_node(&federation, &topic) else { continue };
+        if channel == Channel::Task && (model..model + 200).contains(&length) {
+            *rewarded.entry(node).or_default() += 1;
         }
     }
-    let exploited: Vec<(&u32, &Round)> = rounds.iter().filter(|(_, round)| round.draws).collect();
-    assert!(exploited.iter().any(|(_, round)| round.drawn.len() < fleet.nodes.len()), "somebody waits");
-    for (number, round) in exploited {
-        assert_eq!(rewarded.get(number), Some(&round.drawn), "who was drawn in round {number} was rewarded");
-    }
+    assert!(some_waited, "somebody waits");
+    assert_eq!(rewarded, drawn, "who was drawn was rewarded, and nobody else");
 }

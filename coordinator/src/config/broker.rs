@@ -236,6 +236,26 @@ impl BrokerConfig {
         }
     }
 
+    /// True if the broker serves this machine alone.
+    pub(super) fn is_local(&self) -> bool {
+        match self.url == EMBEDDED {
+            true => self.listen.ip().to_canonical().is_loopback(),
+            false => Broker::parse(&self.url).is_ok_and(|broker| broker.is_local()),
+        }
+    }
+
+    /// The broker's address for nodes, if it can be known from here: neither every address of this machine nor the
+    /// coordinator's own credentials are of use to them.
+    pub fn address(&self) -> Option<String> {
+        if self.url != EMBEDDED {
+            return Broker::parse(&self.url)
+                .is_ok_and(|broker| broker.user().is_none())
+                .then(|| self.url.clone());
+        }
+        let scheme = if self.listen_certificate_file.is_some() { "mqtts" } else { "mqtt" };
+        (!self.listen.ip().is_unspecified()).then(|| format!("{scheme}://{}", self.listen))
+    }
+
     fn secret(&self) -> Result<Option<Secret>, CoordinatorConfigError> {
         Ok(self.secret_file.as_deref().map(Secret::read).transpose()?)
     }

@@ -15,7 +15,9 @@ pub use self::client::{ControlError, is_running, send};
 pub use self::server::ControlServer;
 pub use self::status::{FederationStatus, NodeStatus};
 
+use crate::joining::Invitee;
 use evenhand_federation::Command;
+use evenhand_protocol::identity::NodeId;
 
 /// The control socket of a state folder.
 pub fn socket_path(folder: &Path) -> PathBuf {
@@ -30,6 +32,20 @@ pub enum ControlRequest {
     Status,
     /// An operator's command.
     Command(Command),
+    /// Invitations for these names; `again` replaces devices.
+    Invite {
+        /// The names, with digests of their codes.
+        invitees: Vec<Invitee>,
+        /// True for names that are known.
+        again: bool,
+    },
+    /// A node is sent nothing and not heard until it is invited again.
+    Revoke(NodeId),
+    /// Other keys for the coordinator; the present one is accepted for so many days.
+    RotateKey {
+        /// The days.
+        overlap_days: u32,
+    },
     /// A copy of the current state to this folder.
     Backup(PathBuf),
 }

@@ -14,11 +14,12 @@ use tokio::task::{self, JoinHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 
 use super::{ControlReply, ControlRequest, FederationStatus, socket_path};
+use crate::joining::rotation;
 use crate::shell::CoordinatorHandle;
 use crate::store::{Store, StoreError};
 
 /// The longest request that is read.
-const REQUEST_BYTES_MAX: u64 = 64 << 10;
+const REQUEST_BYTES_MAX: u64 = 4 << 20;
 
 /// The limit for reading the request, and for writing the reply.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -106,6 +107,16 @@ async fn reply_to(request: ControlRequest, store: Arc<Store>, handle: &Coordinat
     let done = match request {
         ControlRequest::Status => Ok(()),
         ControlRequest::Command(command) => handle.command(command).await.map_err(|why| why.to_string()),
+        ControlRequest::Invite { invitees, again } => {
+            handle.invite(invitees, again).await.map_err(|why| why.to_string())
+        }
+        ControlRequest::Revoke(node) => {
+            tracing::info!("operator command: revoke {node}");
+            handle.revoke(node).await.map_err(|why| why.to_string())
+        }
+        ControlRequest::RotateKey { overlap_days } => {
+            rotation::rotate(store.folder(), handle, overlap_days).await
+        }
         ControlRequest::Backup(to) => {
             let store = Arc::clone(&store);
             match task::spawn_blocking(move || store.back_up(&to)).await {

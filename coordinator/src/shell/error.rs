@@ -12,6 +12,9 @@ pub enum CommandError {
     /// The federation cannot carry it out.
     #[error(transparent)]
     Rejected(#[from] CommandRejection),
+    /// Names or keys cannot be changed this way.
+    #[error("{0}")]
+    Gate(String),
     /// The coordinator does not take commands any more.
     #[error("the coordinator is shutting down")]
     ShuttingDown,
@@ -37,6 +40,9 @@ pub enum ShellError {
     /// The state cannot be made durable, so nothing may be announced.
     #[error("cannot save the state: {0}; free space or repair the disk, then start the coordinator again")]
     Persistence(#[source] PersistenceError),
+    /// There are no random bytes for keys.
+    #[error("the system gives no random bytes: {0}")]
+    Entropy(#[source] std::io::Error),
     /// The federation's thread panicked.
     #[error("a defect in the coordinator: {0}")]
     Defect(String),
@@ -50,7 +56,7 @@ impl ShellError {
             Self::LinkClosed => Exit::Broker,
             Self::Listen { .. } => Exit::Config,
             Self::Persistence(_) => Exit::Data,
-            Self::Defect(_) => Exit::Software,
+            Self::Entropy(_) | Self::Defect(_) => Exit::Software,
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use evenhand_link::{BackgroundPublisher, LinkEvent, Publisher};
+use evenhand_link::{BackgroundPublisher, LinkEvent, MessageError, Publisher};
 use evenhand_program::log_rate::LogRate;
 use evenhand_protocol::identity::{FederationId, NodeId};
 use evenhand_protocol::message::{Life, Message, Status};
@@ -35,6 +35,8 @@ pub(super) struct LinkAdapter {
     lines: LogRate,
     /// The causes that were logged since the last connection.
     causes: BTreeSet<String>,
+    /// Log lines about messages that nobody vouches for.
+    refusals: LogRate,
 }
 
 impl LinkAdapter {
@@ -42,7 +44,8 @@ impl LinkAdapter {
         let queue = BackgroundPublisher::start(publisher.clone(), OutboundQueue::new(federation));
         let lines = LogRate::default().with_lines(LINK_LINES);
         let (cleared, causes) = (BTreeSet::new(), BTreeSet::new());
-        Self { queue, publisher, connected: false, cleared, births: BirthWatch::default(), lines, causes }
+        let (births, refusals) = (BirthWatch::default(), LogRate::default());
+        Self { queue, publisher, connected: false, cleared, births, lines, causes, refusals }
     }
 
     /// The federation's input for an event of the link.
@@ -76,6 +79,12 @@ impl LinkAdapter {
                     _ => Input::Malformed { node },
                 })
             }
+            LinkEvent::Refused { topic, retained, error } => {
+                self.refused(topic, retained, &error, federation);
+                None
+            }
+            // Of nodes.
+            LinkEvent::Secured { .. } | LinkEvent::Rejected(_) => None,
             LinkEvent::Malformed { topic, retained, error } => {
                 let (node, _) = topic::parse_node(federation, &topic)?;
                 tracing::debug!(%error, "node {node}: malformed message");
@@ -103,6 +112,19 @@ impl LinkAdapter {
                 "node {node} comes online again and again: its connection keeps breaking, or two programs use this name; give \
                  each its own"
             );
+        }
+    }
+
+    /// What nobody vouches for is no input: anybody can send it in any name.
+    fn refused(&mut self, topic: String, retained: bool, error: &MessageError, federation: &FederationId) {
+        if let Some(left_out) = self.refusals.permit(Instant::now()) {
+            tracing::warn!(topic, left_out, "message refused: {error}");
+        }
+        if retained
+            && error.is_too_long()
+            && let Some((node, _)) = topic::parse_node(federation, &topic)
+        {
+            self.clear_retained(topic, &node);
         }
     }
 

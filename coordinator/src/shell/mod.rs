@@ -25,9 +25,11 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use evenhand_link::{Events, Link, LinkEvent, LinkOptions, Publisher, Traffic};
+use crate::joining::{self, CoordinatorGate};
+use evenhand_link::{Events, Link, LinkEvent, LinkOptions, Publisher, Sealing, Traffic};
 use evenhand_program::log_rate::LogRate;
 use evenhand_protocol::limits::MessageLimits;
+use evenhand_protocol::message::{Life, Status};
 use evenhand_protocol::topic::{self, Channel};
 use tokio::sync::mpsc;
 use tokio::task;
@@ -77,6 +79,7 @@ pub struct Coordinator {
     federation: Federation,
     persistence: Box<dyn Persistence>,
     observer: Option<Box<dyn FederationObserver>>,
+    gate: Arc<CoordinatorGate>,
     publisher: Publisher,
     events: Events,
     requests: (mpsc::UnboundedSender<RunRequest>, mpsc::UnboundedReceiver<RunRequest>),
@@ -86,19 +89,24 @@ impl Coordinator {
     /// Connects to the broker; the federation is a new one, or one that was restored.
     pub async fn connect(connection: ConnectionOptions, federation: Federation) -> Result<Self, ShellError> {
         let name = &federation.rules().federation.name;
+        let gate = match connection.sealing {
+            Some(gate) => gate,
+            None => joining::open_sealing(name.clone()).map_err(ShellError::Entropy)?,
+        };
         let mut options = LinkOptions::new(connection.broker, format!("evenhand-coordinator-{name}"));
+        options.sealing = Some(Arc::clone(&gate) as Arc<dyn Sealing>);
         options.tls = connection.tls;
         options.payload_bytes_max = connection.payload_bytes_max;
         options.subscriptions =
             [Channel::Status, Channel::Update].map(|channel| topic::every_node(name, channel)).into();
         options.limits = limits(federation.weights().values().len());
-        // Retained births come with every subscription; the rest is asked for again.
+        // Nodes greet a coordinator that has started; the rest is asked for again.
         options.persistent = false;
         let (publisher, mut events) = Link::connect(options)?;
         events.first_connection(connection.connect_timeout).await?;
         let requests = mpsc::unbounded_channel();
         let persistence = Box::new(NoPersistence);
-        Ok(Self { federation, persistence, observer: None, publisher, events, requests })
+        Ok(Self { federation, persistence, observer: None, gate, publisher, events, requests })
     }
 
     /// The same, with a persistent state.
@@ -120,7 +128,7 @@ impl Coordinator {
 
     /// The handle that controls it while it runs.
     pub fn handle(&self) -> CoordinatorHandle {
-        CoordinatorHandle::new(self.requests.0.clone(), self.publisher.clone())
+        CoordinatorHandle::new(self.requests.0.clone(), self.publisher.clone(), Arc::clone(&self.gate))
     }
 
     /// Runs until the federation has finished or failed, or the handle stops it. Every closed round is sent to `rounds`.
@@ -132,6 +140,7 @@ impl Coordinator {
             federation,
             persistence,
             observer,
+            gate: _,
             publisher,
             mut events,
             requests: (_sender, mut requests),
@@ -162,6 +171,10 @@ impl Coordinator {
                         // The caller may have given up.
                         let _unreceived = reply.send(result);
                         inputs.push(Input::Command(command));
+                    }
+                    RunRequest::Gone(node) => {
+                        let status = Status { session: u64::MAX, life: Life::Dead };
+                        inputs.push(Input::Status { node, status });
                     }
                     RunRequest::Inspect(inspect) => inspect(&stepper.federation),
                     RunRequest::Stop => break,

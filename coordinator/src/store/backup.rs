@@ -5,10 +5,12 @@ use std::io::ErrorKind;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+use crate::joining::CoordinatorKeys;
 use evenhand_program::private::create_folder;
 use redb::{Database, ReadTransaction, ReadableDatabase, ReadableTable, TableDefinition, WriteTransaction};
 
 use super::guard::catch_damage;
+use super::registry::REGISTRY;
 use super::{CHECKPOINTS, DIGESTS, FEDERATION, FILE, ROUNDS, RULES, Store, StoreError, UPDATES};
 
 impl Store {
@@ -30,8 +32,15 @@ impl Store {
             for table in [ROUNDS, UPDATES, DIGESTS, RULES, CHECKPOINTS] {
                 copy(&from, &into, table)?;
             }
+            copy(&from, &into, REGISTRY)?;
             Ok(into.commit()?)
-        })
+        })?;
+        // Without the keys, nodes would have to be invited again.
+        match CoordinatorKeys::load(&self.folder) {
+            Ok(Some(keys)) => keys.save(to).map_err(|error| StoreError::Keys(error.to_string())),
+            Ok(None) => Ok(()),
+            Err(error) => Err(StoreError::Keys(error.to_string())),
+        }
     }
 }
 

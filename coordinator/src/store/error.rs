@@ -10,6 +10,9 @@ use evenhand_federation::{RestoreError, RuleError};
 /// The cause of a store's failure.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
+    /// The coordinator's keys cannot be copied.
+    #[error("cannot copy the coordinator's keys: {0}")]
+    Keys(String),
     /// Another process has it open.
     #[error(
         "another process uses the state in {folder}; stop it first, or give this one its own state.folder"
@@ -72,6 +75,7 @@ impl StoreError {
             | Self::Disk(_)
             | Self::Format { .. }
             | Self::Damaged(_)
+            | Self::Keys(_)
             | Self::Restore(_) => Exit::Data,
         }
     }

@@ -10,6 +10,7 @@
 //! | `updates` | round | the accepted updates, as received |
 //! | `digests` | round | the digests of the updates, where these are not kept |
 //! | `rules` | the first round they apply to | the rules |
+//! | `registry` | number | names, keys and invitations: one change each |
 //! | `checkpoints` | round | the state after it, from which later rounds can be recomputed |
 //!
 //! Records are never deleted. Updates are large: those of at least the last `keep_rounds` rounds stay, and a checkpoint
@@ -25,6 +26,7 @@ mod guard;
 mod log;
 mod persistence;
 mod record_check;
+mod registry;
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};

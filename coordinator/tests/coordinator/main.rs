@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
 use evenhand_broker::{Access, BrokerOptions, COORDINATOR, EmbeddedBroker};
+use evenhand_coordinator::joining::{self, CoordinatorKeys, JoinGate, JoinPolicy};
 use evenhand_coordinator::shell::{
     CommandError, ConnectionOptions, Coordinator, CoordinatorHandle, Persistence, PersistenceError,
     ShellError, StoppedCoordinator, TimedRound,
@@ -16,8 +17,9 @@ use evenhand_federation::{
 use evenhand_link::testing::Mosquitto;
 use evenhand_link::{Broker, Link, LinkEvent, LinkOptions, rumqttc_options};
 use evenhand_protocol::identity::{Digest, FederationId, NodeId};
-use evenhand_protocol::message::{Answer, Life, Message, Order, Phase, Refusal, Status};
+use evenhand_protocol::message::{Answer, Life, Message, Phase, Refusal, Status};
 use evenhand_protocol::topic::{self, Channel};
+use evenhand_seal::Entropy;
 use evenhand_testkit::scripted_node::{NodeScript, ScriptedNode};
 use rumqttc::{AsyncClient, Event, Packet, QoS};
 use tokio::sync::mpsc;
@@ -70,7 +72,12 @@ struct RunningCoordinator {
 
 impl RunningCoordinator {
     async fn start(broker: Broker, federation: Federation, persistence: impl Persistence + 'static) -> Self {
-        let coordinator = Coordinator::connect(ConnectionOptions::new(broker), federation).await.unwrap();
+        // The same keys after a restart.
+        let keys = CoordinatorKeys::generate(&mut Entropy::from_seed([9; 32]));
+        let name = federation.rules().federation.name.clone();
+        let gate = joining::sealing(name, keys, JoinGate::in_memory(JoinPolicy::Open)).unwrap();
+        let connection = ConnectionOptions { sealing: Some(gate), ..ConnectionOptions::new(broker) };
+        let coordinator = Coordinator::connect(connection, federation).await.unwrap();
         let coordinator = coordinator.with_persistence(persistence);
         let handle = coordinator.handle();
         let (sender, rounds) = mpsc::unbounded_channel();
@@ -118,15 +125,8 @@ fn asked(closed: &RoundEvidence) -> BTreeSet<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_federation_enrols_explores_exploits_and_finishes_and_models_reach_only_drawn_nodes() {
+async fn a_federation_enrols_explores_exploits_and_finishes_and_tasks_reach_only_drawn_nodes() {
     let broker = broker(Access::Open).await;
-    // A client that receives every message on the broker.
-    let mut options = LinkOptions::new(address(&broker), "listener");
-    options.subscriptions = vec!["#".into()];
-    options.persistent = false;
-    let (_listener, mut events) = Link::connect(options).unwrap();
-    events.first_connection(std::time::Duration::from_secs(60)).await.unwrap();
-
     let running =
         RunningCoordinator::start(address(&broker), federation(settings(5)), MemoryPersistence::default())
             .await;
@@ -160,28 +160,6 @@ async fn a_federation_enrols_explores_exploits_and_finishes_and_models_reach_onl
     for closed in &rounds {
         assert_eq!(received[&closed.round.round], asked(closed));
     }
-
-    // On the wire each model is seen on the topics of drawn nodes only, complete.
-    let name = stopped.federation.rules().federation.name.clone();
-    let mut seen: BTreeMap<u32, BTreeSet<String>> = BTreeMap::new();
-    while let Some(event) = events.next().await {
-        let LinkEvent::Message { topic, message, .. } = event else { continue };
-        match message {
-            Message::Order(Order::Train(train)) => {
-                let (node, channel) = topic::parse_node(&name, &topic).unwrap();
-                assert_eq!(channel, Channel::Task);
-                assert_eq!(Digest::of_weights(&train.weights.unwrap()), train.weights_digest);
-                seen.entry(train.round).or_default().insert(node.to_string());
-            }
-            // The last message.
-            Message::Manifest(manifest) if manifest.phase == Phase::Finished => break,
-            _ => {}
-        }
-    }
-    for (round, nodes) in &seen {
-        assert_eq!(nodes, &asked(&rounds[*round as usize - 1]));
-    }
-    assert_eq!(seen.len(), 8, "every round was seen");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -228,16 +206,19 @@ async fn a_late_will_of_an_old_session_does_not_take_a_node_offline() {
     let mut running =
         RunningCoordinator::start(address(&broker), federation(rules.clone()), MemoryPersistence::default())
             .await;
-    // The birth of b's second session arrives before the will of its first.
+    // Somebody else declares b dead.
     let a = ScriptedNode::start(address(&broker), "a", 1, NodeScript::WaitFrom(2));
     let b = ScriptedNode::start(address(&broker), "b", 2, NodeScript::AnswerAll);
     assert_eq!(running.round().await.round.arrived(), 2);
     let (ghost, mut events) = Link::connect(LinkOptions::new(address(&broker), "ghost")).unwrap();
     events.first_connection(std::time::Duration::from_secs(60)).await.unwrap();
     let status = topic::node(&rules.federation.name, &NodeId::new("b").unwrap(), Channel::Status);
-    ghost.publish(&status, &Message::Status(Status { session: 1, life: Life::Dead }), true).await.unwrap();
+    ghost
+        .publish(&status, &Message::Status(Status { session: u64::MAX, life: Life::Dead }), true)
+        .await
+        .unwrap();
     ghost.close(std::time::Duration::from_secs(60)).await.unwrap();
-    // Only now does a answer its second task: with the will in effect, b would be missing from round 3.
+    // Only now does a answer its second task: with the death in effect, b would be missing from round 3.
     a.proceed();
     assert_eq!(running.round().await.round.arrived(), 2);
     let third = running.round().await;
@@ -362,7 +343,7 @@ async fn an_oversized_retained_packet_is_cleared(address: Broker) {
     assert_eq!((stopped.federation.phase(), rounds.len()), (Phase::Finished, 3));
     let refused: u32 =
         rounds.iter().filter_map(|round| round.round.unknown_refusals.get(&Refusal::Malformed)).sum();
-    assert_eq!(refused, 1, "refused once, over one connection");
+    assert_eq!(refused, 0, "what nobody vouches for is no input");
     drop(nodes);
 
     let options =
@@ -391,9 +372,9 @@ async fn an_oversized_retained_packet_is_cleared_on_mosquitto() {
     an_oversized_retained_packet_is_cleared(broker.broker()).await;
 }
 
-/// A pending node requests the model's file repeatedly: short requests must not cause long answers without limit.
+/// Requests in the name of a node that nobody vouches for cause no answers.
 #[tokio::test(flavor = "multi_thread")]
-async fn repeated_requests_are_rate_limited() {
+async fn forged_requests_cost_nothing() {
     let broker = broker(Access::Open).await;
     let running =
         RunningCoordinator::start(address(&broker), federation(settings(3)), MemoryPersistence::default())
@@ -412,7 +393,7 @@ async fn repeated_requests_are_rate_limited() {
     let nodes = ["a", "b"].map(|name| ScriptedNode::start(address(&broker), name, 1, NodeScript::AnswerAll));
     let (stopped, _) = running.end().await;
     let graphs = stopped.traffic.bytes_up / initial_model().onnx.len() as u64;
-    assert!(graphs < 64 + 8 * 3, "{graphs} times the file, models included");
+    assert!(graphs < 8 * 3, "{graphs} times the file, models included");
     for node in nodes {
         node.finish().await;
     }

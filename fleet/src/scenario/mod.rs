@@ -31,5 +31,5 @@ pub use error::ScenarioError;
 pub use false_readings::FalseReadings;
 pub use naive::NaiveScores;
 pub use source::NodeStream;
-pub use stream::{CleanRound, HeldOut, SampleStream, TrainedRow};
 pub use spread::{QualitySpread, designated};
+pub use stream::{CleanRound, HeldOut, SampleStream, TrainedRow};

@@ -24,6 +24,9 @@ pub enum SimulationError {
     /// The embedded broker cannot listen.
     #[error("cannot listen on this machine: {0}; name a broker with --broker URL")]
     Listen(#[source] io::Error),
+    /// There are no random bytes for keys.
+    #[error("the system gives no random bytes: {0}")]
+    Entropy(#[source] io::Error),
     /// A link fails.
     #[error(transparent)]
     Link(#[from] LinkError),
@@ -79,6 +82,7 @@ impl SimulationError {
         match self {
             Self::Broker(_) | Self::Agent(_) => Exit::Usage,
             Self::Listen(_) => Exit::Broker,
+            Self::Entropy(_) => Exit::Software,
             Self::Link(error) => error.exit(),
             Self::Coordinator(error) => error.exit(),
             Self::NodeShell(error) => error.exit(),

@@ -13,7 +13,8 @@ use evenhand_models::LoadOptions;
 use evenhand_node::model_cache::ModelCache;
 use evenhand_node::shell::{self, TrainingPool};
 use evenhand_protocol::message::Phase;
-use evenhand_protocol::topic::{self, Channel};
+use evenhand_protocol::topic;
+use evenhand_seal::PublicKey;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time;
@@ -57,7 +58,7 @@ pub async fn run(
     let handle = coordinator.handle();
     let (reports_in, mut reports) = mpsc::unbounded_channel();
     let mut running = tokio::spawn(coordinator.run(reports_in));
-    let mut nodes = Nodes::start(fleet, &url, options);
+    let mut nodes = Nodes::start(fleet, &url, handle.public_key(), options);
 
     let mut cost = RunCost::default();
     let mut interrupted = false;
@@ -104,9 +105,7 @@ async fn clear_broker(fleet: &HouseholdFleet, url: &str) {
     let mut clearing = JoinSet::new();
     for node in &fleet.nodes {
         let config = fleet.node_config(node, url);
-        let retained =
-            [Channel::Status, Channel::Account].map(|channel| topic::node(name, &node.id, channel));
-        let retained: Vec<String> = retained.into_iter().chain([topic::manifest(name)]).collect();
+        let retained = [topic::manifest(name)];
         clearing.spawn(async move {
             let link = LinkOptions { persistent: false, ..config.link_options()? };
             let (publisher, mut events) = Link::connect(link)?;
@@ -135,13 +134,14 @@ struct Nodes {
 }
 
 impl Nodes {
-    fn start(fleet: &HouseholdFleet, url: &str, options: &MqttRunOptions) -> Self {
+    fn start(fleet: &HouseholdFleet, url: &str, coordinator: PublicKey, options: &MqttRunOptions) -> Self {
         let threads = thread::available_parallelism().map_or(1, NonZero::get);
         let pool =
             Arc::new(TrainingPool::new(Arc::new(ModelCache::new(None, LoadOptions::default())), threads));
         let mut nodes = Self { pool, stop: watch::Sender::new(false), tasks: JoinSet::new() };
         for (position, node) in fleet.nodes.iter().enumerate() {
-            let config = fleet.node_config(node, url);
+            let mut config = fleet.node_config(node, url);
+            config.node.coordinator_key = Some(coordinator);
             let stop = nodes.stop.subscribe();
             if options.processes {
                 nodes.tasks.spawn(async move { Ok((position, process::run(config, stop).await?)) });

@@ -4,6 +4,7 @@
 mod delivery;
 mod refused;
 mod resending;
+mod sealing;
 mod sessions;
 
 use std::time::Duration;
@@ -38,7 +39,7 @@ async fn message(events: &mut Events) -> (String, Message) {
         match events.next().await.unwrap() {
             LinkEvent::Message { topic, message, .. } => return (topic, message),
             LinkEvent::Malformed { topic, error, .. } => panic!("malformed on {topic}: {error}"),
-            LinkEvent::Connected { .. } | LinkEvent::Disconnected { .. } => {}
+            _ => {}
         }
     }
 }

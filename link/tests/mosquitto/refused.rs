@@ -64,6 +64,7 @@ async fn a_packet_that_is_too_long_is_refused_and_the_connection_stays() {
         }
         LinkEvent::Message { .. } => "message".to_owned(),
         LinkEvent::Disconnected { cause } => cause,
+        other => panic!("{other:?}"),
     };
     let too_long = "a message of 300000 bytes exceeds the limit of 1000";
     assert_eq!(next().await, "connected");

@@ -3,11 +3,15 @@
 use std::path::PathBuf;
 
 use evenhand_protocol::identity::{FederationId, NodeId};
+use evenhand_seal::PublicKey;
 
 use crate::core::OrderLimits;
 
 use super::section::{SectionCheck, section};
 use super::{NodeConfig, NodeConfigError, secret};
+
+/// The longest serial number that coordinators accept.
+const SERIAL_BYTES_MAX: usize = 64;
 
 section! {
     /// The `[node]` section: name, federation, token and limits.
@@ -16,6 +20,11 @@ section! {
         pub id: NodeId = NodeId::new("meter-1").expect("a valid name") => required,
         /// The federation it takes part in.
         pub federation: FederationId = FederationId::new("home").expect("a valid name") => required,
+        /// The coordinator's public key, as evenhand-coordinator key prints it. Nothing that another says is believed. Without
+        /// it, on this machine alone, the first coordinator is trusted that is seen, and kept to.
+        pub coordinator_key: Option<PublicKey> = None => "\"52 LETTERS AND DIGITS\"",
+        /// The serial number of the meter, where the coordinator binds meters to names.
+        pub serial: Option<String> = None => "\"1EBZ0101234567\"",
         /// Enrolment token, where the coordinator requires one; better in a file or an environment variable.
         pub token: Option<String> = None => "\"secret\"",
         /// A file that contains the token.
@@ -53,6 +62,10 @@ impl SectionCheck for MemberConfig {
         let bounds = [("epochs_max", self.epochs_max), ("training_minutes_max", self.training_minutes_max)];
         if let Some((key, _)) = bounds.into_iter().find(|(_, bound)| *bound == 0) {
             let sentence = format!("{name}.{key} = 0 would decline every order; choose at least 1");
+            return Err(NodeConfigError::Value(sentence));
+        }
+        if self.serial.as_ref().is_some_and(|serial| serial.len() > SERIAL_BYTES_MAX) {
+            let sentence = format!("{name}.serial is longer than {SERIAL_BYTES_MAX} characters");
             return Err(NodeConfigError::Value(sentence));
         }
         let tokens = [self.token.is_some(), self.token_file.is_some(), self.token_env.is_some()];

@@ -1,8 +1,9 @@
 //! Clipping, and Gaussian noise that nobody else can compute.
 
 use std::fmt;
-use std::io::{self, Read};
+use std::io;
 
+use evenhand_program::entropy;
 use rand::RngExt;
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
@@ -22,9 +23,7 @@ impl NoiseSeed {
 
     /// A seed from the system.
     pub fn from_system() -> io::Result<Self> {
-        let mut bytes = [0; 32];
-        std::fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
-        Ok(Self(bytes))
+        entropy::seed().map(Self)
     }
 
     /// The generator of the noise.

@@ -31,11 +31,24 @@ pub enum NodeError {
         cause: std::io::Error,
     },
     /// The system gives no random numbers.
-    #[error("cannot read /dev/urandom: {cause}; noise that others could compute would protect nothing")]
+    #[error(
+        "the system gives no random numbers: {cause}; noise that others could compute would protect nothing"
+    )]
     Random {
         /// The system's error.
         cause: std::io::Error,
     },
+    /// Beyond this machine a node must know its coordinator.
+    #[error(
+        "node.coordinator_key is missing: beyond this machine anybody could pretend to be the coordinator; join by an \
+         invitation (evenhand-node join), or set the key that evenhand-coordinator key prints"
+    )]
+    CoordinatorUnknown,
+    /// The file of the private key holds something else.
+    #[error(
+        "the file {0} in node.state_folder holds no key; restore it, or remove it and join by a new invitation"
+    )]
+    Key(&'static str),
     /// The state folder cannot be used at all; a full disk is no such error.
     #[error("cannot write to node.state_folder: {cause}; it must be a writable folder")]
     State {
@@ -48,7 +61,11 @@ impl NodeError {
     /// The exit code of the program.
     pub fn exit(&self) -> Exit {
         match self {
-            NodeError::Config(_) | NodeError::State { .. } | NodeError::Listen { .. } => Exit::Config,
+            NodeError::Config(_)
+            | NodeError::CoordinatorUnknown
+            | NodeError::Key(_)
+            | NodeError::State { .. }
+            | NodeError::Listen { .. } => Exit::Config,
             NodeError::Link(error) => error.exit(),
             NodeError::Source(_) => Exit::Data,
             NodeError::Random { .. } => Exit::Software,

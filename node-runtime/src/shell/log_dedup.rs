@@ -7,6 +7,7 @@ use evenhand_link::MessageError;
 use evenhand_program::log_rate::LogRate;
 use evenhand_protocol::envelope::DecodeError;
 use evenhand_protocol::identity::{Digest, FederationId, NodeId};
+use evenhand_seal::{PublicKey, Rejection, SealError};
 
 use super::answer_watch::Unanswered;
 use super::status::reason;
@@ -23,6 +24,8 @@ const LINK_LINES: u32 = 6;
 struct ForeignLines {
     version: LogRate,
     malformed: LogRate,
+    unsealed: LogRate,
+    rejected: LogRate,
     unfit: LogRate,
     refused: LogRate,
     excessive: LogRate,
@@ -108,6 +111,30 @@ impl LogDedup {
     pub(super) fn certificate(&mut self, sentence: Option<String>) {
         if let Some(sentence) = changed(&mut self.certificate_told, sentence) {
             tracing::warn!(node = %self.node, "{sentence}");
+        }
+    }
+
+    pub(super) fn secured(&mut self, learnt: Option<PublicKey>) {
+        match learnt {
+            None => tracing::info!(node = %self.node, "in session with the coordinator"),
+            Some(key) => {
+                tracing::info!(node = %self.node, %key, "in session with a coordinator whose key was not known");
+            }
+        }
+    }
+
+    pub(super) fn rejected(&mut self, rejection: Rejection) {
+        if let Some(left_out) = self.foreign.rejected.permit(Instant::now()) {
+            tracing::error!(node = %self.node, left_out, "the coordinator does not admit this node: {rejection}");
+        }
+    }
+
+    /// Messages that nobody vouches for; those of a session that has ended are no news.
+    pub(super) fn refused(&mut self, topic: &str, error: &MessageError) {
+        if *error == MessageError::Seal(SealError::NoSession) {
+            tracing::debug!(node = %self.node, topic, "a message of a session that has ended");
+        } else if let Some(left_out) = self.foreign.unsealed.permit(Instant::now()) {
+            tracing::warn!(node = %self.node, %error, topic, left_out, "ignoring a message that is not the coordinator's");
         }
     }
 

@@ -6,6 +6,8 @@ mod error;
 mod forecast_status;
 mod history_file;
 mod http_server;
+mod identity;
+pub(crate) mod identity_files;
 mod log_dedup;
 mod outbound_queue;
 mod owner;

@@ -16,12 +16,14 @@ use evenhand_protocol::identity::{Digest, FederationId, NodeId};
 use evenhand_protocol::message::Message;
 use evenhand_protocol::tick::Tick;
 use evenhand_protocol::topic::{self, Channel};
+use evenhand_seal::PublicKey;
 use tokio::task::{self, JoinError, JoinSet};
 use tokio::time;
 
 use super::answer_watch::AnswerWatch;
 use super::disk::{Disk, Folder};
 use super::history_file::{self, HistoryReadings};
+use super::identity;
 use super::log_dedup::LogDedup;
 use super::outbound_queue::NodeOutboundQueue;
 use super::side_sources::SideSources;
@@ -50,6 +52,12 @@ pub(super) struct Runner {
     node: Node,
     pool: Arc<TrainingPool>,
     state: StateStore,
+    disk: Option<Arc<dyn Disk>>,
+    /// The coordinator's key in the configuration.
+    coordinator_key: Option<PublicKey>,
+    parameters_max: usize,
+    /// Parameters of the model that the coordinator announced.
+    announced_parameters: usize,
     source: SourceDriver,
     side: SideSources,
     publisher: Publisher,
@@ -118,17 +126,21 @@ impl Runner {
         let disk = folder.map(|folder| Arc::new(Folder(folder.clone())) as Arc<dyn Disk>);
         let mut settings = config.settings()?;
         settings.noise_seed = NoiseSeed::from_system().map_err(|cause| NodeError::Random { cause })?;
-        let (state, mut node) = StateStore::open(disk, settings, now_ms()).await?;
+        let (state, mut node) = StateStore::open(disk.clone(), settings, now_ms()).await?;
         import_history(config, &mut node);
         find_graph(&mut node, &pool).await;
         let sinks = StatusSinks::start(config, notify).await?;
         let source = SourceDriver::start(config, "source", node.window().position())?;
         let side = SideSources::start(config, &node)?;
-        let (publisher, events) = Link::connect(link_options(config, &node)?)?;
+        let (publisher, events) = Link::connect(link_options(config, disk.as_deref(), &node)?)?;
         let (id, federation) = (config.node.id.clone(), config.node.federation.clone());
         tracing::info!(node = %id, %federation, session = node.session(), "started");
         sinks.notify.ready();
         Ok(Self {
+            disk,
+            coordinator_key: config.node.coordinator_key,
+            parameters_max: config.node.parameters_max,
+            announced_parameters: 0,
             outbound: BackgroundPublisher::start(publisher.clone(), NodeOutboundQueue::default()),
             log: LogDedup::new(id.clone(), &node),
             id,
@@ -337,8 +349,24 @@ impl Runner {
             LinkEvent::Connected { session_present } => {
                 self.log.connected(session_present);
                 self.answers.connected(Instant::now());
+                None
+            }
+            LinkEvent::Secured { learnt } => {
                 self.outbound.update(NodeOutboundQueue::clear);
+                self.secured(learnt);
                 Some(NodeInput::Connected)
+            }
+            LinkEvent::Rejected(rejection) => {
+                self.log.rejected(rejection);
+                None
+            }
+            LinkEvent::Refused { topic, error, .. } => {
+                // Anybody can send what is too long: it is believed where the coordinator announced such a model.
+                let order = topic == topic::node(&self.federation, &self.id, Channel::Task);
+                let too_large = self.announced_parameters > self.parameters_max;
+                let unreadable = order && error.is_too_long() && too_large;
+                self.log.refused(&topic, &error);
+                unreadable.then_some(NodeInput::Unreadable)
             }
             LinkEvent::Disconnected { cause } => {
                 self.log.disconnected(&cause);
@@ -353,6 +381,7 @@ impl Runner {
             LinkEvent::Message { topic, message, retained } => match message {
                 Message::Manifest(manifest) => {
                     self.answers.manifest(topic == topic::node(&self.federation, &self.id, Channel::Task));
+                    self.announced_parameters = manifest.parameters as usize;
                     Some(NodeInput::Manifest(manifest))
                 }
                 Message::Order(order) => {
@@ -368,6 +397,18 @@ impl Runner {
                 }
                 Message::Status(_) | Message::Answer(_) => None,
             },
+        }
+    }
+
+    /// Saves what a new session with the coordinator has taught. A node runs without.
+    fn secured(&mut self, learnt: Option<PublicKey>) {
+        self.log.secured(learnt);
+        let Some(disk) = &self.disk else { return };
+        let saved = learnt
+            .map_or(Ok(()), |learnt| identity::save_learnt(&**disk, self.coordinator_key, learnt))
+            .and_then(|()| identity::forget_invitation(&**disk));
+        if let Err(error) = saved {
+            tracing::error!(node = %self.id, %error, "cannot save the coordinator's key");
         }
     }
 
@@ -472,13 +513,12 @@ async fn find_graph(node: &mut Node, pool: &Arc<TrainingPool>) {
     }
 }
 
-fn link_options(config: &NodeConfig, node: &Node) -> Result<LinkOptions, NodeError> {
+fn link_options(config: &NodeConfig, disk: Option<&dyn Disk>, node: &Node) -> Result<LinkOptions, NodeError> {
     let (federation, id) = (&config.node.federation, &config.node.id);
     let of_node = |channel| topic::node(federation, id, channel);
     let mut options = config.link_options()?;
     options.subscriptions =
         vec![topic::manifest(federation), of_node(Channel::Task), of_node(Channel::Account)];
-    let message = Message::Status(node.offline_status());
-    options.will = Some(OutboundMessage { topic: of_node(Channel::Status), message, retain: true });
+    options.sealing = Some(identity::sealing(config, disk, &options.broker, node.session())?);
     Ok(options)
 }

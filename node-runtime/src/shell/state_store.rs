@@ -12,6 +12,7 @@ use tokio::task;
 
 use super::NodeError;
 use super::disk::Disk;
+use super::identity_files;
 use super::status;
 use crate::core::{JournalEntry, Node, NodeSettings, SavedNode};
 use crate::journal;
@@ -20,7 +21,18 @@ const STATE: &str = "state";
 const JOURNAL: &str = "journal";
 const SESSION: &str = "session";
 /// What others must not read in the folder: readings, forecasts and the model.
-pub(super) const PRIVATE: [&str; 6] = [STATE, "state.unreadable", JOURNAL, SESSION, status::FILE, "models"];
+pub(super) const PRIVATE: [&str; 10] = [
+    STATE,
+    "state.unreadable",
+    JOURNAL,
+    SESSION,
+    status::FILE,
+    "models",
+    identity_files::KEY,
+    identity_files::COORDINATOR,
+    identity_files::INVITATION,
+    identity_files::PASSWORD,
+];
 
 /// First bytes of a state file; the number changes with the format.
 const FORM: &[u8; 8] = b"evhnode9";

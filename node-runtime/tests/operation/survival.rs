@@ -67,8 +67,8 @@ async fn a_coordinator_of_another_version() {
     coordinator.train(1, &coordinator.model.initial_weights(), true).await;
     assert_eq!(coordinator.update().await.round, 1, "its own coordinator is understood as before");
     let log = end(node);
-    assert_eq!(count(&log, &format!("protocol version {}", envelope::VERSION + 1)), 1, "{log:?}");
-    assert_eq!(count(&log, "ignoring a malformed message"), 2, "the other version, and the rubbish: {log:?}");
+    // Nobody vouches for either: one line a minute.
+    assert_eq!(count(&log, "ignoring a message that is not the coordinator's"), 1, "{log:?}");
 }
 
 #[tokio::test]
@@ -95,7 +95,7 @@ async fn a_model_that_is_too_long_to_be_read() {
     let node = start(&broker, folder.path(), "parameters_max = 5000", "");
     coordinator.welcome().await;
     for round in 1..=2 {
-        coordinator.announce(round).await;
+        coordinator.announce_model(round, coordinator.graph(), 1_000_000).await;
         coordinator.train(round, &vec![0.5; 1_000_000], true).await;
         assert_eq!(coordinator.answer().await, Answer::Decline { round, reason: Declined::ModelUnfit });
     }

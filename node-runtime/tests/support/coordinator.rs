@@ -1,6 +1,6 @@
 //! A scripted coordinator at the other end of a real broker.
 
-use evenhand_link::testing::Mosquitto;
+use evenhand_link::testing::{Mosquitto, coordinator_sealing};
 use evenhand_link::{Events, Link, LinkEvent, LinkOptions, Publisher};
 use evenhand_models::{LoadOptions, Model, shipped};
 use evenhand_protocol::codec::CodecKind;
@@ -36,6 +36,7 @@ impl ScriptedCoordinator {
             topic::every_node(&federation, Channel::Status),
             topic::every_node(&federation, Channel::Update),
         ];
+        options.sealing = Some(coordinator_sealing(&federation));
         let (publisher, events) = Link::connect(options).unwrap();
         let onnx = shipped::ELECTRICITY_RNN;
         let model = Model::load(onnx, &LoadOptions::default()).unwrap();
@@ -62,10 +63,15 @@ impl ScriptedCoordinator {
 
     /// Announces another graph than the one it has.
     pub(crate) async fn announce_graph(&self, round: u32, graph: Digest) {
+        self.announce_model(round, graph, self.model.dim()).await;
+    }
+
+    /// Announces a model of so many parameters.
+    pub(crate) async fn announce_model(&self, round: u32, graph: Digest, parameters: usize) {
         let manifest = Manifest {
             federation: self.federation.clone(),
             graph,
-            parameters: self.model.dim() as u32,
+            parameters: parameters as u32,
             phase: Phase::Exploring,
             round,
         };
@@ -97,6 +103,9 @@ impl ScriptedCoordinator {
                 }
                 LinkEvent::Malformed { topic, error, .. } => panic!("{topic}: {error}"),
                 LinkEvent::Connected { .. } | LinkEvent::Disconnected { .. } => {}
+                // What is left of a session that has ended.
+                LinkEvent::Refused { .. } => {}
+                other => panic!("{other:?}"),
             }
         }
     }

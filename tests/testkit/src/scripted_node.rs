@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use evenhand_link::{Broker, Events, Link, LinkEvent, LinkOptions, OutboundMessage, Publisher};
+use evenhand_link::{Broker, Events, Link, LinkEvent, LinkOptions, Publisher};
 use evenhand_protocol::codec::EncodedUpdate;
 use evenhand_protocol::identity::{Digest, FederationId, NodeId};
 use evenhand_protocol::message::{
@@ -54,8 +54,7 @@ impl ScriptedNode {
         let mut options = LinkOptions::new(broker, name);
         options.subscriptions =
             vec![topic::manifest(&federation), topic(Channel::Task), topic(Channel::Account)];
-        let dead = Message::Status(Status { session, life: Life::Dead });
-        options.will = Some(OutboundMessage { topic: topic(Channel::Status), message: dead, retain: true });
+        options.sealing = Some(evenhand_link::testing::node_sealing(&federation, &id, session));
         let (publisher, events) = Link::connect(options).unwrap();
         let (proceed, proceeding) = watch::channel(false);
         let (manifest_received, has_manifest) = watch::channel(false);
@@ -116,7 +115,7 @@ impl ScriptActor {
         loop {
             tokio::select! {
                 event = events.next() => match event.unwrap() {
-                    LinkEvent::Connected { .. } => self.publish_birth().await,
+                    LinkEvent::Secured { .. } => self.publish_birth().await,
                     LinkEvent::Message { topic, message, .. } => match message {
                         Message::Manifest(manifest) => {
                             if topic.ends_with("/task") {
@@ -142,7 +141,9 @@ impl ScriptActor {
                         }
                         Message::Order(_) | Message::Status(_) | Message::Answer(_) => {}
                     },
-                    LinkEvent::Disconnected { .. } => {}
+                    // A message of a session that has ended is none.
+                    LinkEvent::Connected { .. } | LinkEvent::Disconnected { .. } | LinkEvent::Refused { .. } => {}
+                    LinkEvent::Rejected(why) => panic!("{why}"),
                     LinkEvent::Malformed { topic, error, .. } => panic!("{topic}: {error}"),
                 },
                 Ok(()) = proceed.changed() => {

@@ -1,6 +1,7 @@
 //! The program `evenhand-coordinator`: data on stdout, logs on stderr, exit codes as in `sysexits.h`.
 
 mod init;
+mod joining;
 mod operate;
 mod run;
 
@@ -124,6 +125,36 @@ enum CoordinatorCommand {
     },
     /// Write the configuration of a federation of real meters, with its promise; asks for what no flag says.
     Init(init::InitArguments),
+    /// Make one-time invitations; nodes join by `evenhand-node join`. The running coordinator accepts them at once.
+    Invite(joining::InviteArguments),
+    /// Revoke a node: it is sent nothing, and nothing of it counts, until it is invited again.
+    Revoke {
+        /// The state folder.
+        state: PathBuf,
+        /// The node's name.
+        node: NodeId,
+    },
+    /// Replace the coordinator's key; nodes learn the new one in a sealed message as long as the old one is accepted.
+    RotateKey {
+        /// The state folder.
+        state: PathBuf,
+        /// Days for which the old key is accepted.
+        #[arg(long, default_value_t = 30)]
+        overlap_days: u32,
+    },
+    /// Print the coordinator's public key.
+    Key {
+        /// The state folder.
+        state: PathBuf,
+    },
+    /// List names, invitations, meters and keys.
+    Nodes {
+        /// The state folder.
+        state: PathBuf,
+        /// Print one JSON object.
+        #[arg(long)]
+        json: bool,
+    },
     /// Check a configuration.
     CheckConfig {
         /// The configuration file.
@@ -193,6 +224,11 @@ fn main() -> ExitCode {
         CoordinatorCommand::Finish { state } => command(&state, federation::Command::Finish),
         CoordinatorCommand::Password { config, node } => password(config, &node),
         CoordinatorCommand::Init(arguments) => init::init(arguments),
+        CoordinatorCommand::Invite(arguments) => joining::invite(arguments),
+        CoordinatorCommand::Revoke { state, node } => joining::revoke(&state, node),
+        CoordinatorCommand::RotateKey { state, overlap_days } => joining::rotate_key(&state, overlap_days),
+        CoordinatorCommand::Key { state } => joining::key(&state),
+        CoordinatorCommand::Nodes { state, json } => joining::nodes(&state, json),
         CoordinatorCommand::CheckConfig { config } => {
             load(Some(config)).and_then(|config| {
                 config.concerns().iter().for_each(|concern| {

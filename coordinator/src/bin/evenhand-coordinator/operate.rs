@@ -177,7 +177,7 @@ pub(super) fn open_with_retry(
 }
 
 /// The state for reading: the store itself, or a copy of a running coordinator's.
-fn open_or_copy(state: &Path) -> Result<(Store, Option<StateCopy>), CommandFailure> {
+pub(super) fn open_or_copy(state: &Path) -> Result<(Store, Option<StateCopy>), CommandFailure> {
     match open(state)? {
         OpenedState::Store(store) => Ok((store, None)),
         OpenedState::Running(_) => {
@@ -190,7 +190,7 @@ fn open_or_copy(state: &Path) -> Result<(Store, Option<StateCopy>), CommandFailu
 
 /// A copy of the state that is removed after use. It is in the state folder: no other folder is certain to be writable by
 /// the coordinator, readable by this process and private.
-struct StateCopy(PathBuf);
+pub(super) struct StateCopy(PathBuf);
 
 impl Drop for StateCopy {
     fn drop(&mut self) {

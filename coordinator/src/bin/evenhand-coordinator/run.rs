@@ -8,6 +8,7 @@ use evenhand_broker::{BrokerOptions, COORDINATOR, EmbeddedBroker};
 use evenhand_coordinator::config::{BrokerChoice, CoordinatorConfig, StateConfig};
 use evenhand_coordinator::control::{self, ControlServer};
 use evenhand_coordinator::dashboard::{CommandResult, Dashboard, LiveView, LiveViewUpdater};
+use evenhand_coordinator::joining::rotation;
 use evenhand_coordinator::open_files;
 use evenhand_coordinator::shell::{
     ConnectionOptions, Coordinator, CoordinatorHandle, ShellError, StoppedCoordinator, TimedRound,
@@ -22,6 +23,7 @@ use evenhand_protocol::message::Phase;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
+use super::joining;
 use super::operate::open_with_retry;
 use super::{CommandFailure, load};
 
@@ -77,8 +79,11 @@ async fn coordinate(config: CoordinatorConfig) -> Result<(), CommandFailure> {
         broker.reserve(federation.members().iter().map(Member::id));
     }
     let broker = broker.map(Arc::new);
+    let (sealing, keys) = joining::open(&config, store.as_ref(), &federation.rules().federation.name)?;
+    let connection = ConnectionOptions { sealing: Some(sealing), ..connection };
     let mut coordinator = Coordinator::connect(connection, federation).await?;
     let handle = coordinator.handle();
+    rotation::end_overlap_in_time(&keys, handle.clone());
     let mut view = FederationView::new(coordinator.federation());
     if let Some(store) = &store {
         for record in store.log()?.records()? {

@@ -7,7 +7,9 @@ use evenhand_fairness::ContributionConfig;
 use evenhand_federation::strategy::Strategy;
 use evenhand_federation::{AdmissionConfig, FederationConfig, InitialModel, Policy, Rules};
 use evenhand_models::Model;
+use evenhand_node::config::PrivacyConfig;
 use evenhand_node::core;
+use evenhand_node::privacy::NoiseSeed;
 use evenhand_node::window::{RowsConfig, WindowSettings};
 use evenhand_protocol::identity::{Digest, NodeId};
 use evenhand_protocol::message::LossKind;
@@ -115,6 +117,8 @@ impl GameSetup {
                     forecasts: false,
                     parameters_max: usize::MAX,
                     order_limits: core::OrderLimits { epochs_max: u32::MAX, training_ms_max: u32::MAX },
+                    privacy: PrivacyConfig::none(),
+                    noise_seed: NoiseSeed::repeatable(self.seed),
                     seed: self.seed,
                 },
                 source: Box::new(agent),

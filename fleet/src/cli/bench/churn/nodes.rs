@@ -1,13 +1,18 @@
 //! The nodes of a churn: real links, invented updates.
 
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use evenhand_link::{Broker, Events, Link, LinkEvent, LinkOptions, OutboundMessage, Publisher};
+use evenhand_link::{Broker, Events, Link, LinkEvent, LinkOptions, NodeSealing, Publisher};
+use evenhand_program::entropy;
 use evenhand_protocol::codec::EncodedUpdate;
 use evenhand_protocol::identity::{Digest, FederationId, NodeId};
-use evenhand_protocol::message::{Answer, Birth, Life, Message, Order, Phase, Status, Train, Update};
+use evenhand_protocol::message::{
+    Answer, Birth, Life, Manifest, Message, Order, Phase, Status, Train, Update,
+};
 use evenhand_protocol::topic::{self, Channel};
+use evenhand_seal::{Entropy, KeyPair, NodeIdentity, NodeSeal};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
@@ -24,9 +29,9 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(30);
 pub(super) async fn run(args: &ChurnArgs) -> Result<(), SimulationError> {
     let broker = Broker::parse(&args.broker)?;
     let federation = federation_name(args)?;
-    let (rounds, round) = watch::channel(0);
+    let rounds = watch::Sender::new(0);
     let mut tasks = JoinSet::new();
-    tasks.spawn(follow_rounds(broker.clone(), federation.clone(), rounds));
+    let mut entropy = Entropy::from_seed(entropy::seed().map_err(SimulationError::Entropy)?);
     for number in 0..args.nodes {
         let node = ChurnNode {
             id: NodeId::new(&format!("node-{number:05}"))?,
@@ -34,8 +39,9 @@ pub(super) async fn run(args: &ChurnArgs) -> Result<(), SimulationError> {
             broker: broker.clone(),
             seed: args.seed << 32 | u64::from(number),
             dying: args.dying,
+            keys: KeyPair::generate(&mut entropy),
         };
-        tasks.spawn(node.run(round.clone()));
+        tasks.spawn(node.run(rounds.clone()));
     }
     let (gone, orphaned) = oneshot::channel::<()>();
     thread::spawn(move || {
@@ -54,26 +60,15 @@ pub(super) async fn run(args: &ChurnArgs) -> Result<(), SimulationError> {
     }
 }
 
-/// Follows the manifest, so that disconnected nodes return with the next round; `u32::MAX` at the end.
-async fn follow_rounds(
-    broker: Broker,
-    federation: FederationId,
-    rounds: watch::Sender<u32>,
-) -> Result<(), SimulationError> {
-    let mut options = LinkOptions::new(broker, format!("{federation}-rounds"));
-    options.subscriptions = vec![topic::manifest(&federation)];
-    options.persistent = false;
-    let (_publisher, mut events) = Link::connect(options)?;
-    while let Some(event) = events.next().await {
-        if let LinkEvent::Message { message: Message::Manifest(manifest), .. } = event {
-            let over = matches!(manifest.phase, Phase::Finished | Phase::Failed);
-            rounds.send_replace(if over { u32::MAX } else { manifest.round });
-            if over {
-                break;
-            }
-        }
-    }
-    Ok(())
+/// Tells all nodes the newest round, so that those that died return with the next; `u32::MAX` at the end.
+fn follow(rounds: &watch::Sender<u32>, manifest: &Manifest) {
+    let over = matches!(manifest.phase, Phase::Finished | Phase::Failed);
+    let newest = if over { u32::MAX } else { manifest.round };
+    rounds.send_if_modified(|round| {
+        let newer = newest > *round;
+        *round = newest.max(*round);
+        newer
+    });
 }
 
 struct ChurnNode {
@@ -82,18 +77,18 @@ struct ChurnNode {
     broker: Broker,
     seed: u64,
     dying: f64,
+    keys: KeyPair,
 }
 
 impl ChurnNode {
     /// Connects, disconnects and returns until the end.
-    async fn run(self, mut round: watch::Receiver<u32>) -> Result<(), SimulationError> {
+    async fn run(self, rounds: watch::Sender<u32>) -> Result<(), SimulationError> {
+        let mut round = rounds.subscribe();
         let mut session = 1;
         loop {
-            let (publisher, mut events) = Link::connect(self.options(session))?;
-            let died_in = self.session(session, &publisher, &mut events, &mut round).await?;
+            let (publisher, mut events) = Link::connect(self.options(session)?)?;
+            let died_in = self.session(session, &publisher, &mut events, &rounds, &mut round).await?;
             let Some(died_in) = died_in else {
-                publisher.clear_retained(&self.topic(Channel::Status)).await?;
-                publisher.clear_retained(&self.topic(Channel::Account)).await?;
                 return Ok(publisher.close(SHUTDOWN_TIMEOUT).await?);
             };
             // Disconnects without a message: the broker publishes the will.
@@ -111,6 +106,7 @@ impl ChurnNode {
         session: u64,
         publisher: &Publisher,
         events: &mut Events,
+        rounds: &watch::Sender<u32>,
         round: &mut watch::Receiver<u32>,
     ) -> Result<Option<u32>, SimulationError> {
         let mut weights = 0;
@@ -129,10 +125,13 @@ impl ChurnNode {
                     lived = now;
                 }
                 event = events.next() => match event {
-                    Some(LinkEvent::Connected { .. }) => {
+                    Some(LinkEvent::Secured { .. }) => {
                         let birth = Birth { graph: None, weights: None, token: None, software: "churn".into() };
                         let status = Status { session, life: Life::Born(birth) };
                         publisher.publish(&self.topic(Channel::Status), &Message::Status(status), true).await?;
+                    }
+                    Some(LinkEvent::Message { message: Message::Manifest(manifest), .. }) => {
+                        follow(rounds, &manifest);
                     }
                     Some(LinkEvent::Message { message: Message::Order(Order::Train(train)), .. }) => {
                         weights = train.weights.as_ref().map_or(weights, Vec::len);
@@ -146,14 +145,14 @@ impl ChurnNode {
         }
     }
 
-    fn options(&self, session: u64) -> LinkOptions {
+    fn options(&self, session: u64) -> Result<LinkOptions, SimulationError> {
         let mut options = LinkOptions::new(self.broker.clone(), self.id.to_string());
-        options.subscriptions = vec![self.topic(Channel::Task)];
+        options.subscriptions = vec![topic::manifest(&self.federation), self.topic(Channel::Task)];
         options.persistent = false;
-        let dead = Message::Status(Status { session, life: Life::Dead });
-        options.will =
-            Some(OutboundMessage { topic: self.topic(Channel::Status), message: dead, retain: true });
-        options
+        let identity = NodeIdentity::new(self.federation.clone(), self.id.clone(), self.keys.clone());
+        let entropy = Entropy::from_seed(entropy::seed().map_err(SimulationError::Entropy)?);
+        options.sealing = Some(Arc::new(NodeSealing::new(NodeSeal::new(identity, session, entropy))));
+        Ok(options)
     }
 
     fn topic(&self, channel: Channel) -> String {
