@@ -201,5 +201,5 @@ pub fn node_sealing(federation: &FederationId, node: &NodeId, session: u64) -> A
 /// The sealing of a coordinator whose key follows from the federation's name, and which admits everybody.
 pub fn coordinator_sealing(federation: &FederationId) -> Arc<dyn Sealing> {
     let seal = CoordinatorSeal::new(federation.clone(), keys_of(federation.as_str()), fresh_entropy());
-    Arc::new(CoordinatorSealing::new(seal, OpenDoor))
+    Arc::new(CoordinatorSealing::new(seal.repeating_manifest(), OpenDoor))
 }

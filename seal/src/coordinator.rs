@@ -51,7 +51,8 @@ pub struct CoordinatorSeal {
     entropy: Entropy,
     peers: BTreeMap<NodeId, Peer>,
     strangers: HelloBudget,
-    /// The newest manifest, for nodes that come later.
+    /// True if nodes that come later are sent the newest manifest, as a broker would that retains it.
+    repeats_manifest: bool,
     manifest: Option<Vec<u8>>,
 }
 
@@ -66,8 +67,15 @@ impl CoordinatorSeal {
             entropy,
             peers: BTreeMap::new(),
             strangers: HelloBudget::shared_by(STRANGERS),
+            repeats_manifest: false,
             manifest: None,
         }
+    }
+
+    /// The same for a coordinator that does not answer births with the manifest by itself. One that does must not use it: an
+    /// older manifest could overtake a newer one.
+    pub fn repeating_manifest(self) -> Self {
+        Self { repeats_manifest: true, ..self }
     }
 
     /// The key that nodes are to know.
@@ -133,7 +141,7 @@ impl CoordinatorSeal {
     /// whose session begins later are sent it then. Nothing for nodes without a session: they will greet, and be told.
     pub fn seal(&mut self, topic: &str, message: &[u8], retained: bool) -> Vec<SealedMessage> {
         if topic == topic::manifest(&self.federation) {
-            if retained {
+            if retained && self.repeats_manifest {
                 self.manifest = Some(message.to_vec());
             }
             let federation = &self.federation;

@@ -306,7 +306,7 @@ fn a_new_key_of_the_coordinator_is_learnt_from_the_old_one() {
 
 #[test]
 fn what_is_retained_is_sealed_anew_to_each_session() {
-    let mut ours = coordinator(1);
+    let mut ours = coordinator(1).repeating_manifest();
     let manifest = topic::manifest(&federation("town"));
     assert_eq!(ours.seal(&manifest, b"manifest", true), []);
     assert_eq!(ours.seal(&topic(Channel::Account), b"lost", true), [], "nobody is there");
