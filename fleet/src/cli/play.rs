@@ -122,7 +122,7 @@ impl<'a> Stage<'a> {
     fn show(&mut self, round: &GameRound, held: &[Arc<[f32]>]) -> Result<(), FleetError> {
         let text = if self.is_terminal {
             self.boards(round, held)?
-        } else if round.round % ROUNDS_A_LINE == 0 || round.round == 1 {
+        } else if round.round.is_multiple_of(ROUNDS_A_LINE) || round.round == 1 {
             let scores: Vec<String> = round.scores.iter().map(|score| format!("{score:.1}")).collect();
             format!(
                 "round {:>3}: drawn {:?}, scores {}\n",

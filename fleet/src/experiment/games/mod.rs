@@ -22,4 +22,4 @@ pub use record::{GameRecord, GameRecordError};
 pub use runner::{GameProgress, GameRunner};
 pub use setup::GameSetup;
 pub use table::{GameTable, strategies as published_strategies};
-pub use trial::{GameRound, run};
+pub use trial::{GameRound, OnGameRound, run};

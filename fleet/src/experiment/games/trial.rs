@@ -43,13 +43,15 @@ pub struct GameRound {
     pub notice: Option<String>,
 }
 
-/// Runs a trial; `on_round` is called with every closed round and the models that the nodes hold. None if it was
-/// interrupted.
+/// A callback for every closed round, with the models that the nodes hold.
+pub type OnGameRound<'a> = dyn FnMut(&GameRound, &[Arc<[f32]>]) + 'a;
+
+/// Runs a trial; `on_round` is called with every closed round. None if it was interrupted.
 pub fn run(
     setup: &GameSetup,
     source: &GameSource,
     interrupt: &Interrupt,
-    on_round: &mut dyn FnMut(&GameRound, &[Arc<[f32]>]),
+    on_round: &mut OnGameRound<'_>,
 ) -> Result<Option<GameRecord>, ExperimentError> {
     let model = source.model()?;
     let weights = initial_weights(&model, setup.seed);
