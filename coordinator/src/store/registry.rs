@@ -37,12 +37,11 @@ impl RegistryJournal for Arc<Store> {
     fn append(&self, changes: &[RegistryChange]) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
         Ok(self.write(|transaction| {
             let mut table = transaction.open_table(REGISTRY)?;
-            let mut next = table.last()?.map_or(0, |(number, _)| number.value() + 1);
-            for change in changes {
+            let next = table.last()?.map_or(0, |(number, _)| number.value() + 1);
+            for (number, change) in (next..).zip(changes) {
                 let bytes =
                     checksum::append(postcard::to_allocvec(change).expect("plain data always encodes"));
-                table.insert(next, bytes.as_slice())?;
-                next += 1;
+                table.insert(number, bytes.as_slice())?;
             }
             Ok(())
         })?)
