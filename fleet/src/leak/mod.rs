@@ -2,8 +2,8 @@
 //!
 //! The observer knows the model, its weights before the update, the number of samples, the times, the rules of training, and
 //! other households ("the public"). [`attack`] searches the readings whose update is the one that was seen: by a linear
-//! system where the first layer is dense ([`span`]), and by Gauss-Newton from there, from the public guess and from random
-//! starts ([`least_squares`]). What was recovered is compared with the truth and with guessing from the public alone.
+//! system where the first layer is dense (`span`), and by Gauss-Newton from there, from the public guess and from random
+//! starts (`least_squares`). What was recovered is compared with the truth and with guessing from the public alone.
 
 mod attack;
 mod batches;
