@@ -34,7 +34,7 @@ fn every_key_is_printed_with_an_explanation() {
         }
     }
     let sections = expected("unknown = 1");
-    assert_eq!(sections.len(), 12, "{sections:?}");
+    assert_eq!(sections.len(), 13, "{sections:?}");
     for section in sections {
         let keys = expected(&format!("[{section}]\nunknown = 1"));
         assert!(!keys.is_empty(), "{section}");

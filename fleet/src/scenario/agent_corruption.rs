@@ -52,7 +52,7 @@ impl AgentCorruption {
         let published = self.published(game);
         let mean = published.iter().sum::<f64>() / published.len() as f64;
         let origin = if self.is_noise() { 0.0 } else { mean };
-        let value = |agent: usize| origin + level * (published[agent % published.len()] - origin);
+        let value = |agent: usize| (1.0 - level) * origin + level * published[agent % published.len()];
         (0..agents).map(value).collect()
     }
 

@@ -22,7 +22,7 @@ section! {
         pub federation: FederationId = FederationId::new("home").expect("a valid name") => required,
         /// The coordinator's public key, as evenhand-coordinator key prints it. Nothing that another says is believed. Without
         /// it, on this machine alone, the first coordinator is trusted that is seen, and kept to.
-        pub coordinator_key: Option<PublicKey> = None => "\"52 LETTERS AND DIGITS\"",
+        pub coordinator_key: Option<PublicKey> = None => "\"32OZL7WI2MEO5VW7Y6XVWIKZV752VHCCY7WJIR3Z2BLPZ4ANFMRA\"",
         /// The serial number of the meter, where the coordinator binds meters to names.
         pub serial: Option<String> = None => "\"1EBZ0101234567\"",
         /// Enrolment token, where the coordinator requires one; better in a file or an environment variable.

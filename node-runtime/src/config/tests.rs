@@ -24,6 +24,8 @@ fn the_printed_default_parses_and_says_the_truth() {
     assert_eq!(printed, minimal);
     let mut shown: NodeConfig = toml::from_str(&uncommented()).unwrap();
     let (node, broker) = (&mut shown.node, &mut shown.broker);
+    let sealed = (node.coordinator_key.take(), node.serial.take());
+    assert!(matches!(sealed, (Some(_), Some(_))));
     let tokens = (node.token.take(), node.token_file.take(), node.token_env.take());
     let examples = (node.state_folder.take(), broker.username.take());
     let more = (broker.password_file.take(), broker.password_env.take(), broker.ca_file.take());

@@ -48,8 +48,12 @@ impl ServedSite {
             Ok(_) => name,
             Err(_) => host,
         });
-        let address = name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
-        address.is_ok() || name == "localhost" || self.hosts.iter().any(|known| known == "*" || known == name)
+        let is_address =
+            |text: &str| text.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>().is_ok();
+        is_address(name)
+            || is_address(host)
+            || name == "localhost"
+            || self.hosts.iter().any(|known| known == "*" || known == name)
     }
 }
 

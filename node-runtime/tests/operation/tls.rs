@@ -53,9 +53,9 @@ async fn a_node_proves_who_it_is_by_certificate_and_password() {
         ..LinkOptions::new(broker.broker().with_credentials("coordinator", "s3cret"), "coordinator")
     });
     let text = configuration(&broker, folder.path(), "", "").replace(
-        "[window]",
+        "[privacy]",
         &format!(
-            "username = \"m1\"\npassword_env = \"M1_PASSWORD\"\nca_file = {:?}\ncertificate_file = {:?}\nkey_file = {:?}\n[window]",
+            "username = \"m1\"\npassword_env = \"M1_PASSWORD\"\nca_file = {:?}\ncertificate_file = {:?}\nkey_file = {:?}\n[privacy]",
             file("ca.pem"),
             file("node.pem"),
             file("node.key")

@@ -22,6 +22,8 @@ use tokio::task::JoinSet;
 use super::{ChurnArgs, federation_name};
 use crate::sim::SimulationError;
 
+/// The round after the last one.
+const OVER: u32 = u32::MAX;
 /// Limit on the time of a shutdown.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -60,10 +62,10 @@ pub(super) async fn run(args: &ChurnArgs) -> Result<(), SimulationError> {
     }
 }
 
-/// Tells all nodes the newest round, so that those that died return with the next; `u32::MAX` at the end.
+/// Tells all nodes the newest round, so that those that died return with the next; [`OVER`] at the end.
 fn follow(rounds: &watch::Sender<u32>, manifest: &Manifest) {
     let over = matches!(manifest.phase, Phase::Finished | Phase::Failed);
-    let newest = if over { u32::MAX } else { manifest.round };
+    let newest = if over { OVER } else { manifest.round };
     rounds.send_if_modified(|round| {
         let newer = newest > *round;
         *round = newest.max(*round);
@@ -93,8 +95,10 @@ impl ChurnNode {
             };
             // Disconnects without a message: the broker publishes the will.
             drop(events);
-            if round.wait_for(|round| *round > died_in).await.is_err() {
-                return Ok(());
+            // Once the federation is over nobody would answer it.
+            match round.wait_for(|round| *round > died_in).await {
+                Ok(round) if *round != OVER => {}
+                _ => return Ok(()),
             }
             session += 1;
         }
@@ -112,11 +116,14 @@ impl ChurnNode {
         let mut weights = 0;
         // It stays for the round in which it came.
         let mut lived = *round.borrow_and_update();
+        if lived == OVER {
+            return Ok(None);
+        }
         loop {
             tokio::select! {
                 changed = round.changed() => {
                     let now = *round.borrow_and_update();
-                    if changed.is_err() || now == u32::MAX {
+                    if changed.is_err() || now == OVER {
                         return Ok(None);
                     }
                     if now > lived && self.dies_in(now) {
