@@ -92,9 +92,12 @@ impl CoordinatorSeal {
 
     /// The retained message that makes nodes greet.
     pub fn beacon(&self) -> SealedMessage {
+        SealedMessage { topic: topic::manifest(&self.federation), bytes: self.beacon_bytes(), retain: true }
+    }
+
+    fn beacon_bytes(&self) -> Vec<u8> {
         let beacon = Beacon { incarnation: self.incarnation, key: *self.keys.public().as_bytes() };
-        let bytes = [&[wire::BEACON][..], &wire::encode(&beacon)].concat();
-        SealedMessage { topic: topic::manifest(&self.federation), bytes, retain: true }
+        [&[wire::BEACON][..], &wire::encode(&beacon)].concat()
     }
 
     /// Ends the sessions of a node: it is sent nothing, and nothing of it is believed, until it is admitted again.
@@ -130,7 +133,8 @@ impl CoordinatorSeal {
             (Some((&wire::SEALED, _)), _) => self.open(&node, channel, bytes),
             (Some((&wire::HELLO, hello)), Channel::Status) => self.greeted(&node, hello, now_ms, admission),
             (Some((&wire::DEATH, token)), Channel::Status) => self.died(&node, token),
-            (Some((&(wire::HELLO | wire::DEATH | wire::WELCOME | wire::BEACON), _)), _) => {
+            (Some((&wire::QUESTION, [])), Channel::Status) => self.asked(&node, now_ms),
+            (Some((&(wire::HELLO | wire::DEATH | wire::QUESTION | wire::WELCOME | wire::BEACON), _)), _) => {
                 CoordinatorReceived::Refused(SealError::Topic)
             }
             _ => CoordinatorReceived::Refused(SealError::NotSealed),
@@ -177,6 +181,16 @@ impl CoordinatorSeal {
             }
         }
         CoordinatorReceived::Message { message, replies }
+    }
+
+    /// A node that has seen no beacon: brokers of a cluster retain messages each by itself, and some lose them.
+    fn asked(&mut self, node: &NodeId, now_ms: u64) -> CoordinatorReceived {
+        let budget = self.peers.get_mut(node).map_or(&mut self.strangers, |peer| &mut peer.hellos);
+        if !budget.take(now_ms) {
+            return CoordinatorReceived::Refused(SealError::TooMany);
+        }
+        let topic = topic::node(&self.federation, node, Channel::Task);
+        CoordinatorReceived::Reply(SealedMessage::new(topic, self.beacon_bytes()))
     }
 
     fn greeted(

@@ -10,6 +10,7 @@
 //! | message | topic | bytes beside the content |
 //! |---|---|---|
 //! | beacon: the coordinator's public key and incarnation, in clear, believed by nobody | `manifest`, retained | – |
+//! | question: a node that knows no coordinator and saw no beacon asks for it | `node/<id>/status` | – |
 //! | hello: a node asks for a session | `node/<id>/status` | – |
 //! | welcome: the coordinator agrees, or says why not | `node/<id>/task` | – |
 //! | sealed: a message of the protocol | all under `node/<id>` | [`SEALED_BYTES`] |

@@ -18,6 +18,9 @@ const RETRY_MS: u64 = 5_000;
 /// The longest wait.
 const RETRY_MS_MAX: u64 = 60_000;
 
+/// The wait for the retained beacon before a node that knows no coordinator asks for one.
+const QUESTION_AFTER_MS: u64 = 1_000;
+
 /// The shortest time between two hellos, whatever beacons say; it doubles with every beacon that was false.
 const HELLO_EVERY_MS: u64 = 1_000;
 
@@ -136,6 +139,9 @@ impl NodeSeal {
     /// The broker accepted the connection: what to say first, if the coordinator is known.
     pub fn connected(&mut self, now_ms: u64) -> Vec<SealedMessage> {
         (self.connected, self.secured, self.wait_ms) = (true, false, RETRY_MS);
+        if self.identity.coordinator.or(self.candidate).is_none() {
+            self.due_ms = Some(now_ms.saturating_add(QUESTION_AFTER_MS));
+        }
         self.greet(now_ms).into_iter().collect()
     }
 
@@ -144,10 +150,10 @@ impl NodeSeal {
         (self.connected, self.secured, self.pending, self.due_ms) = (false, false, None, None);
     }
 
-    /// A hello that is to be said again. To be called about once a second.
+    /// A hello that is to be said again, or the question for a coordinator. To be called about once a second.
     pub fn due(&mut self, now_ms: u64) -> Option<SealedMessage> {
         let due = self.connected && self.due_ms.is_some_and(|due_ms| now_ms >= due_ms);
-        due.then(|| self.greet(now_ms)).flatten()
+        due.then(|| self.greet(now_ms).unwrap_or_else(|| self.ask(now_ms)))
     }
 
     /// The message sealed; none without a session.
@@ -175,7 +181,11 @@ impl NodeSeal {
         match (*form, channel) {
             (wire::SEALED, Channel::Task | Channel::Account) => self.open(channel, bytes),
             (wire::WELCOME, Channel::Task) => self.welcomed(rest),
-            (wire::SEALED | wire::WELCOME | wire::HELLO | wire::DEATH | wire::BEACON, _) => {
+            (wire::BEACON, Channel::Task) => match wire::decode(rest) {
+                Some(beacon) => self.beacon(&beacon, now_ms),
+                None => NodeReceived::Refused(SealError::NotSealed),
+            },
+            (wire::SEALED | wire::WELCOME | wire::HELLO | wire::DEATH | wire::BEACON | wire::QUESTION, _) => {
                 NodeReceived::Refused(SealError::Topic)
             }
             _ => NodeReceived::Refused(SealError::NotSealed),
@@ -184,6 +194,12 @@ impl NodeSeal {
 
     fn topic(&self, channel: Channel) -> String {
         topic::node(&self.identity.federation, &self.identity.node, channel)
+    }
+
+    fn ask(&mut self, now_ms: u64) -> SealedMessage {
+        self.due_ms = Some(now_ms.saturating_add(self.wait_ms));
+        self.wait_ms = self.wait_ms.saturating_mul(2).min(RETRY_MS_MAX);
+        SealedMessage::new(self.topic(Channel::Status), vec![wire::QUESTION])
     }
 
     fn greet(&mut self, now_ms: u64) -> Option<SealedMessage> {

@@ -14,6 +14,7 @@ pub(crate) const HELLO: u8 = 0xe2;
 pub(crate) const WELCOME: u8 = 0xe3;
 pub(crate) const SEALED: u8 = 0xe4;
 pub(crate) const DEATH: u8 = 0xe5;
+pub(crate) const QUESTION: u8 = 0xe6;
 
 /// The longest serial number of a meter.
 pub(crate) const SERIAL_BYTES_MAX: usize = 64;

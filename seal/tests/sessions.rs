@@ -283,6 +283,29 @@ fn who_knows_no_coordinator_trusts_the_first_and_keeps_to_it() {
 }
 
 #[test]
+fn who_sees_no_beacon_asks_for_it() {
+    let mut coordinator = coordinator(1);
+    let identity = NodeIdentity::new(federation("town"), id("m1"), keys(1));
+    let mut node = NodeSeal::new(identity, 1, Entropy::from_seed([9; 32]));
+    assert!(node.connected(0).is_empty() && node.due(999).is_none(), "a retained beacon may be on its way");
+    let question = node.due(1_000).unwrap();
+    assert!(node.due(1_001).is_none(), "once, and again much later");
+    assert!(node.due(60_000).is_some());
+    let beacon = welcome(to(&mut coordinator, &question));
+    assert_eq!(beacon.topic, topic(Channel::Task));
+    let NodeReceived::Reply(hello) = node.receive(&beacon.topic, &beacon.bytes, 60_000) else {
+        panic!("a hello");
+    };
+    let admitted = welcome(to(&mut coordinator, &hello));
+    let secured = node.receive(&admitted.topic, &admitted.bytes, 60_000);
+    assert_eq!(secured, NodeReceived::Secured { learnt: Some(keys(100).public()) });
+    // Questions use up what handshakes may: nobody is made to answer without end.
+    let refusals =
+        (0..1_000).filter(|_| matches!(to(&mut coordinator, &question), CoordinatorReceived::Refused(_)));
+    assert!(refusals.count() > 900);
+}
+
+#[test]
 fn a_new_key_of_the_coordinator_is_learnt_from_the_old_one() {
     let mut ours = coordinator(1);
     let (mut meter, _) = speaking(1, &mut ours);
@@ -412,7 +435,10 @@ fn a_hundred_thousand_changed_messages_are_refused() {
         match meter.receive(&topic, &bytes, n as u64) {
             NodeReceived::Refused(_) => refused[1] += 1,
             // A changed beacon is as good as any: it may be worth a hello.
-            NodeReceived::Nothing | NodeReceived::Reply(_) => assert_eq!(topic, beacon.topic),
+            NodeReceived::Nothing | NodeReceived::Reply(_) => {
+                assert_eq!(bytes[0], beacon.bytes[0]);
+                assert!([&beacon.topic, &order.topic].contains(&&topic), "{topic}");
+            }
             other => panic!("message {n}: {other:?}"),
         }
     }
