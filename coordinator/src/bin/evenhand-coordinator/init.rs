@@ -38,7 +38,10 @@ pub(crate) struct InitArguments {
     /// With the embedded broker: the address and port that nodes connect to.
     #[arg(long, default_value = "0.0.0.0:1883")]
     listen: std::net::SocketAddr,
-    /// Minutes between rounds: those of the meters' steps.
+    /// The broker's address as homes reach it, for invitations: mqtt://HOST or mqtts://HOST.
+    #[arg(long)]
+    address: Option<String>,
+    /// Least minutes between rounds.
     #[arg(long, default_value_t = 15)]
     interval_minutes: u32,
     /// The file to write; secrets are written beside it.
@@ -47,7 +50,7 @@ pub(crate) struct InitArguments {
 }
 
 pub(super) fn init(arguments: InitArguments) -> Result<(), CommandFailure> {
-    let InitArguments { name, homes, broker, listen, interval_minutes, output } = arguments;
+    let InitArguments { name, homes, broker, listen, address, interval_minutes, output } = arguments;
     let usage = |sentence: String| CommandFailure::new(Exit::Usage, anyhow!(sentence));
     if output.exists() {
         let sentence =
@@ -69,7 +72,7 @@ pub(super) fn init(arguments: InitArguments) -> Result<(), CommandFailure> {
     }
     let folder = std::path::absolute(&output).map_err(|error| usage(format!("--output: {error}")))?;
     let folder = folder.parent().unwrap_or(Path::new("/")).to_path_buf();
-    let plan = FederationPlan { name, homes, broker, listen, interval_minutes, folder };
+    let plan = FederationPlan { name, homes, broker, listen, address, interval_minutes, folder };
     let text = plan.configuration();
     let wrong = |error| CommandFailure::new(Exit::Config, error);
     // Before anything is written: a broker's URL may be wrong.
@@ -121,6 +124,7 @@ struct FederationPlan {
     homes: u32,
     broker: String,
     listen: std::net::SocketAddr,
+    address: Option<String>,
     interval_minutes: u32,
     /// Of the configuration.
     folder: PathBuf,
@@ -161,7 +165,7 @@ impl FederationPlan {
         let broker = match self.is_embedded() {
             true => format!(
                 "url = \"embedded\"\n\
-                 ## Nodes on other machines connect here; `evenhand-coordinator password` prints the password of each.\n\
+                 ## Nodes on other machines connect here, by the passwords in their invitations.\n\
                  listen = \"{listen}\"\n\
                  secret_file = {secret:?}\n\
                  ## With a certificate nobody on the way reads passwords; nodes then write mqtts:// (see docs/brokers.md).\n\
@@ -178,6 +182,10 @@ impl FederationPlan {
                 self.broker
             ),
         };
+        let joining = match &self.address {
+            Some(address) => format!("address = {address:?}\n"),
+            None => "# address = \"mqtt://HOST\"\n".to_owned(),
+        };
         format!(
             "## A federation of {homes} homes, by evenhand-coordinator init. Every other key has its default:\n\
              ## evenhand-coordinator print-config\n\n\
@@ -186,7 +194,7 @@ impl FederationPlan {
              ## It begins when so many homes are online; the others join later.\n\
              nodes_min = {nodes_min}\n\
              nodes_max = {nodes_max}\n\
-             ## A round every {interval_minutes} minutes, as often as the meters have something new.\n\
+             ## No more than a round every {interval_minutes} minutes. Nodes answer once they have a day of new readings.\n\
              round_interval_ms = {interval_ms}\n\
              ## Small devices on slow lines have a minute.\n\
              round_deadline_ms = 60000\n\n\
@@ -197,24 +205,25 @@ impl FederationPlan {
              ## Homes that receive the latest model in a round.\n\
              k = {k}\n\n\
              [broker]\n{broker}\n\
+             [joining]\n\
+             ## The broker's address as homes reach it, for invitations.\n\
+             {joining}\n\
              [dashboard]\n\
              token_file = {token:?}\n"
         )
     }
 
     fn report(&self, output: &Path) -> String {
-        let wait_minutes = self.worst_wait() * self.interval_minutes;
         let mut text = format!(
-            "{}: federation {} of {} homes, {} of them drawn in a round, a round every {} minutes\n\
-             the promise: no home waits longer than {} rounds ({} minutes) on average for the latest model\n\
+            "{}: federation {} of {} homes, {} of them drawn in a round\n\
+             the promise: no home waits longer than {} rounds on average for the latest model; nodes that send a day of readings \
+             at a time, as by default, have a round a day\n\
              {}: the operator's token for the dashboard\n",
             output.display(),
             self.name,
             self.homes,
             self.k(),
-            self.interval_minutes,
             self.worst_wait(),
-            wait_minutes,
             self.token_file().display(),
         );
         if self.is_embedded() {
@@ -254,6 +263,7 @@ mod tests {
                 homes,
                 broker: "embedded".into(),
                 listen: "0.0.0.0:1883".parse().unwrap(),
+                address: Some("mqtt://server.example".into()),
                 interval_minutes: 15,
                 folder: folder.path().to_path_buf(),
             };

@@ -106,7 +106,7 @@ pub(super) fn invite(arguments: InviteArguments) -> Result<(), CommandFailure> {
     }
     let broker = match config.joining.address.as_str() {
         "" => config.broker.address().ok_or_else(|| {
-            wrong(anyhow!("joining.address is missing: set the broker's address as nodes see it"))
+            wrong(anyhow!("the broker's address as homes reach it is missing; write it into the configuration: [joining] address = \"mqtt://HOST\""))
         })?,
         address => address.to_owned(),
     };
