@@ -11,9 +11,7 @@ pub struct JoiningConfig {
     /// "invited": nodes with an invitation, made by `evenhand-coordinator invite`. "open": any node under a name that nobody
     /// has; the name is its key's from then on. "auto": open if the broker runs on this machine and serves it alone.
     pub policy: JoinChoice,
-    /// The broker's address as nodes see it, for invitations; "" for the coordinator's own.
-    ///
-    /// Example: `address = "mqtts://broker.example"`
+    /// The broker's address as nodes see it, for invitations: mqtts://HOST; "" for the coordinator's own.
     pub address: String,
 }
 
