@@ -32,7 +32,7 @@ pub(crate) struct InitArguments {
     /// The number of homes.
     #[arg(long)]
     homes: Option<u32>,
-    /// "embedded", or the URL of an MQTT broker: mqtts://HOST[:PORT].
+    /// "embedded", or the URL of an MQTT broker: mqtts://HOST, with :PORT where it is another.
     #[arg(long)]
     broker: Option<String>,
     /// With the embedded broker: the address and port that nodes connect to.
