@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use clap::ValueEnum;
 use evenhand_fairness::Utility;
+use evenhand_federation::OptimiserKind;
 use evenhand_fleet::data::AsPublished;
 use evenhand_fleet::data::{self, Dataset};
 use evenhand_fleet::experiment::setup::Setup;
@@ -85,7 +86,8 @@ fn every_strategy_learns_and_equal_setups_have_equal_figures() {
     }
 }
 
-/// Only ten digit readers, noisier ones than in the paper and an impatient stop rule, so that it takes seconds.
+/// Only ten digit readers with the momentum of the published code, noisier ones than in the paper and an impatient stop rule,
+/// so that it takes seconds.
 #[test]
 #[ignore = "needs EVENHAND_DATA"]
 fn better_labels_are_rewarded_on_handwritten_digits() {
@@ -98,6 +100,7 @@ fn better_labels_are_rewarded_on_handwritten_digits() {
         window: 9,
         tested_nodes: 4,
         alpha: 0.3,
+        optimiser: OptimiserKind::Momentum,
         ..published(Dataset::Mnist, Corruption::LabelNoise, Variant::PaperCredit)
     };
     let folder = data::folder(None).expect("EVENHAND_DATA names a folder");
